@@ -1,0 +1,123 @@
+"""What happened to a candidate: the words that the judge, the prompts, the store and the reports share."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+VerdictKind = Literal[
+    "passed", "lint", "compile", "raised", "crashed", "wrong", "cheated", "timed_out", "untested"
+]
+VERDICT_KINDS: tuple[VerdictKind, ...] = get_args(VerdictKind)
+
+
+class Record(BaseModel):
+    """Base of all records that are stored: frozen, no unknown fields, JSON in and out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CaseId(Record):
+    """Names one test input: it is rebuilt from these four, never stored as tensors."""
+
+    operator: str
+    dtype: str
+    index: int
+    seed: int = 0
+
+    def __str__(self) -> str:
+        """Render as `operator[dtype:index]`."""
+        return f"{self.operator}[{self.dtype}:{self.index}]"
+
+
+class TensorSummary(Record):
+    """What a model may see of a tensor: dtype, shape and strides, a few statistics, values when small."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    mean: float | None = None
+    nans: int = 0
+    infs: int = 0
+    values: str | None = None  # printed tensor when it has at most 64 elements
+
+
+class Difference(Record):
+    """One element where the actual output differs from the expected one."""
+
+    index: tuple[int, ...]
+    expected: str
+    actual: str
+
+
+class Mismatch(Record):
+    """Why an output is wrong. `aspect` says what was compared when the first difference was found."""
+
+    aspect: Literal["structure", "dtype", "shape", "stride", "values", "aliasing", "mutation", "device"]
+    output: str  # path of the output in the returned structure: "output", "output[1]", "input 0 after the call"
+    message: str
+    expected: TensorSummary | None = None
+    actual: TensorSummary | None = None
+    max_abs_error: float | None = None
+    mean_abs_error: float | None = None
+    max_rel_error: float | None = None
+    mismatched: int | None = None  # elements outside tolerance
+    elements: int | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    first: tuple[Difference, ...] = ()
+
+
+class Violation(Record):
+    """One finding of the linter."""
+
+    rule: str
+    message: str
+    line: int
+    column: int = 0
+    advice: str = ""
+    source: str = ""  # the offending source line, stripped
+
+
+class CaseResult(Record):
+    """What happened in one case."""
+
+    case: CaseId
+    kind: VerdictKind
+    seconds: float = 0.0
+    launches: int = 0
+    summary: str = ""
+
+
+class Verdict(Record):
+    """The judge's decision on one candidate, with the first failure in full.
+
+    `cases_total` counts the cases of the gate that were asked for; a passed verdict has run every one of them.
+    """
+
+    kind: VerdictKind
+    summary: str  # one line
+    case: CaseId | None = None  # the first failing case
+    call: str = ""  # the failing call as text: wrapper(Tensor[f32, 3x4], dim=1)
+    inputs: tuple[TensorSummary, ...] = ()
+    violations: tuple[Violation, ...] = ()  # kind "lint" and "cheated"
+    mismatch: Mismatch | None = None  # kind "wrong"
+    exception: str = ""  # kind "raised": traceback inside the candidate, as text
+    log: str = ""  # kind "compile": the compiler's log; "crashed": debugger output or signal
+    kernel: str = ""  # kind "compile": kernel name; compiled for `compiled_for`
+    compiled_for: str = ""
+    cases_passed: int = 0
+    cases_total: int = 0
+    passed_by_dtype: dict[str, int] = Field(default_factory=dict)
+    failures: tuple[CaseResult, ...] = ()  # with keep-going: every failing case
+    compiled: dict[str, int] = Field(default_factory=dict)  # toolchain -> kernel specialisations compiled
+    seconds: float = 0.0
+    environment: dict[str, Any] = Field(default_factory=dict)  # target, profile, versions, seed, guards
+
+    @property
+    def passed(self) -> bool:
+        """Whether every case passed."""
+        return self.kind == "passed"
