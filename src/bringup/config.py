@@ -1,0 +1,168 @@
+"""The typed configuration of a run: YAML, overridden by flags. Every default is the paper's or is argued here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bringup.errors import ConfigError
+
+
+class Section(BaseModel):
+    """Base of all sections: unknown fields are errors, values are frozen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ClientConfig(Section):
+    """Which client answers, and how it samples. Keys come from the environment only."""
+
+    name: str = "recorded"
+    model: str | None = None
+    base_url: str | None = None
+    key_variable: str | None = None  # name of the environment variable that holds the key
+    temperature: float | None = 1.0
+    top_p: float | None = None
+    max_tokens: int | None = None
+    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None
+    system_prompt: str | None = None
+    stream: bool = True
+    concurrency: int = Field(default=32, ge=1)  # calls in flight at once
+    retries: int = Field(default=6, ge=0)
+    timeout_seconds: float = Field(default=600.0, gt=0)
+    path: str | None = None  # recorded: dialogs; mailbox: directory; scripted: script
+    options: dict[str, Any] = Field(default_factory=dict)  # for plug-in clients
+
+
+class AttemptsConfig(Section):
+    """How hard a session tries: the paper's 3 attempts of at most 15 calls."""
+
+    attempts: int = Field(default=3, ge=1)
+    calls: int = Field(default=15, ge=1)
+    context_tokens: int = Field(default=131_072, ge=1024)
+    # A new dialog starts when the next prompt would leave less than this share of the context for the reply.
+    context_reserve: float = Field(default=0.15, gt=0, lt=1)
+    from_scratch: bool = True  # attempts after the first start anew; False: from the latest candidate
+
+
+class StatesConfig(Section):
+    """Switches of the states, for ablations."""
+
+    lint: bool = True
+    lint_rules: Literal["full", "paper"] = "full"
+    compile: bool = True  # the real compile of every launched specialisation
+    debug: bool = True
+    summarise: bool = False  # needs a summariser client
+
+
+class JudgeConfig(Section):
+    """Limits on one candidate's process, and what it is compiled for."""
+
+    case_seconds: float = Field(default=30.0, gt=0)  # wall time of one case
+    candidate_seconds: float = Field(default=600.0, gt=0)  # wall time of all cases
+    memory_mb: int = Field(default=4096, ge=256)  # above the warm parent's
+    processes: int = Field(default=64, ge=1)
+    output_kb: int = Field(default=64, ge=1)  # what is kept of stdout and stderr
+    keep_going: bool = False
+    compile_for: tuple[str, ...] = ("cuda:sm_90",)
+    compile_seconds: float = Field(default=120.0, gt=0)
+
+
+class BudgetConfig(Section):
+    """When a run stops by itself, resumable. None: no limit."""
+
+    tokens: int | None = Field(default=None, ge=1)
+    money: float | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0)
+
+
+class Price(Section):
+    """Price of a model in the user's currency per million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+
+
+class RunConfig(Section):
+    """Everything that defines a run."""
+
+    suite: str = "opinfo"
+    ops: tuple[str, ...] = ("all",)  # globs, @file, all, recorded
+    dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")
+    seed: int = 0
+    target: str = "interpreter"
+    jobs: int = Field(default=2, ge=1)  # judge workers
+    sessions: int = Field(default=64, ge=1)  # sessions under way at once (they mostly wait for the model)
+    client: ClientConfig = ClientConfig()
+    summariser: ClientConfig | None = None
+    attempts: AttemptsConfig = AttemptsConfig()
+    states: StatesConfig = StatesConfig()
+    judge: JudgeConfig = JudgeConfig()
+    budget: BudgetConfig = BudgetConfig()
+    prices: dict[str, Price] = Field(default_factory=dict)  # model name -> price
+    refine_from: str | None = None  # folder of OP.py files or a run id: sessions start from these candidates
+
+
+def load_config(path: Path | None, overrides: dict[str, Any] | None = None) -> RunConfig:
+    """Read a run configuration; raises ConfigError naming file, line and field.
+
+    `overrides` maps dotted fields ("client.model") to values; they win over the file.
+    """
+    data: Any = {}
+    lines: dict[str, int] = {}
+    source = "command line" if path is None else str(path)
+    if path is not None:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(source, f"cannot be read: {error.strerror}") from error
+        try:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            data = yaml.safe_load(text) or {}
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+            raise ConfigError(source, f"{where}not valid YAML: {getattr(error, 'problem', error)}") from error
+        if not isinstance(data, dict):
+            raise ConfigError(source, "line 1: must be a mapping of fields", "see `docs/configuration.md`")
+        if node is not None:
+            _field_lines(node, "", lines)
+    for dotted, value in (overrides or {}).items():
+        _set(data, dotted, value)
+    try:
+        return RunConfig.model_validate(data)
+    except ValidationError as error:
+        problems = []
+        for item in error.errors():
+            field = ".".join(str(part) for part in item["loc"])
+            line = next((lines[p] for p in _prefixes(field) if p in lines), None)
+            where = f"line {line}: " if line is not None else ""
+            problems.append(f"{where}field {field}: {item['msg']}")
+        raise ConfigError(source, "; ".join(problems)) from error
+
+
+def _set(data: dict[str, Any], dotted: str, value: Any) -> None:
+    *parents, last = dotted.split(".")
+    for parent in parents:
+        child = data.get(parent)
+        if not isinstance(child, dict):
+            child = data[parent] = {}
+        data = child
+    data[last] = value
+
+
+def _prefixes(field: str) -> list[str]:
+    parts = field.split(".")
+    return [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+
+
+def _field_lines(node: yaml.Node, prefix: str, lines: dict[str, int]) -> None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            field = f"{prefix}{key.value}"
+            lines[field] = key.start_mark.line + 1
+            _field_lines(value, f"{field}.", lines)

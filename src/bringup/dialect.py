@@ -1,0 +1,55 @@
+"""A target's dialect of Triton as data: what its kernels may use. Feeds the linter, the prompts and the compiler."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from pydantic import Field, ValidationError
+
+from bringup.errors import ConfigError
+from bringup.verdict import Record
+
+
+class Dialect(Record):
+    """Allowlists and limits of one target's Triton. Names are fully qualified: `tl.load`, `torch.empty`."""
+
+    name: str
+    description: str = ""
+    dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")
+    tl_functions: tuple[str, ...] = Field(default=())  # callable inside kernels, `tl.math.*`, `libdevice.*` too
+    torch_functions: tuple[str, ...] = ()  # allocation, views, metadata: callable inside the wrapper
+    tensor_methods: tuple[str, ...] = ()  # methods of tensors allowed in the wrapper
+    tensor_attributes: tuple[str, ...] = ()  # attributes (shape, dtype, device ...) allowed in the wrapper
+    builtins: tuple[str, ...] = ()  # Python built-ins allowed in the module
+    modules: tuple[str, ...] = ("torch", "triton", "tl", "math")  # names that the loader provides; nothing is imported
+    rules: tuple[str, ...] = ()  # prose: what a kernel author must know; goes into the first prompt
+    examples: str = "plain"  # folder of worked examples in bringup/prompts/examples
+
+
+def load_dialect(name: str) -> Dialect:
+    """Load a shipped dialect by name, or one from a YAML file by path; raises ConfigError with file and field."""
+    path = Path(name)
+    if path.suffix in {".yaml", ".yml"}:
+        text, source = _read(path), str(path)
+    else:
+        resource = files("bringup.linter").joinpath("dialects", f"{name}.yaml")
+        if not resource.is_file():
+            raise ConfigError(f"dialect {name}", "no such dialect", "give a shipped name or the path of a YAML file")
+        text, source = resource.read_text(encoding="utf-8"), f"dialect {name}"
+    try:
+        return Dialect.model_validate(yaml.safe_load(text))
+    except yaml.YAMLError as error:
+        raise ConfigError(source, f"not valid YAML: {' '.join(str(error).split())}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(source, f"field {field}: {first['msg']}") from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(str(path), f"cannot be read: {error.strerror}") from error

@@ -1,0 +1,12 @@
+"""Operators, their cases and their docstrings: what must be implemented, known without importing torch."""
+
+from bringup.operators._types import (
+    CATEGORIES,
+    DTYPES,
+    CallShape,
+    Category,
+    DocNode,
+    Operator,
+)
+
+__all__ = ["CATEGORIES", "DTYPES", "CallShape", "Category", "DocNode", "Operator"]

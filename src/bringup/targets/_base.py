@@ -1,0 +1,69 @@
+"""The door for targets. A target is chosen as `name` or `name:profile` (`vpe:pe64`, `interpreter`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from bringup.dialect import Dialect
+from bringup.errors import ConfigError
+from bringup.registry import Registry
+
+
+@runtime_checkable
+class Target(Protocol):
+    """A device and its toolchain, as the judge sees it.
+
+    Everything but the `worker_*` methods runs in bringup's own process and must import neither torch nor Triton;
+    the `worker_*` methods run inside the isolated worker, around the candidate's code.
+    """
+
+    name: str  # without the profile
+    profile: str | None
+    features: frozenset[str]  # what operators may need: "complex", "defined_values", "cpu_reference", ...
+    device: str  # torch device string of the tensors that a wrapper receives
+
+    def dialect(self) -> Dialect:
+        """Return what this target's Triton allows."""
+        ...
+
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables that the worker's process needs before torch and Triton are imported."""
+        ...
+
+    def unavailable(self) -> str | None:
+        """Return why this machine cannot run the target (no GPU, say), or None."""
+        ...
+
+    def worker_setup(self) -> None:
+        """Prepare the freshly forked worker (initialise the device)."""
+        ...
+
+    def worker_to_device(self, tensor: Any) -> Any:
+        """Move a host tensor (strides, offset and all) to the device; called once per storage."""
+        ...
+
+    def worker_to_host(self, tensor: Any) -> Any:
+        """Return a host copy of a device tensor, same shape and strides."""
+        ...
+
+    def worker_synchronize(self) -> None:
+        """Wait until every launched kernel has finished; a pending fault is raised here."""
+        ...
+
+    def worker_fault(self, error: BaseException) -> str | None:
+        """Return debugger text when `error` is a device fault (a crash of a PE), else None."""
+        ...
+
+
+targets: Registry[Target] = Registry(
+    "target", "bringup.targets", {"interpreter": "bringup.targets.interpreter:InterpreterTarget"}
+)
+
+
+def get_target(spec: str) -> Target:
+    """Return the target for `name` or `name:profile`; raises UnknownName, or ConfigError for a bad profile."""
+    name, _, profile = spec.partition(":")
+    if not name:
+        raise ConfigError(f"target '{spec}'", "empty name", "give NAME or NAME:PROFILE")
+    return targets.create(name, profile=profile or None)
