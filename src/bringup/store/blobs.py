@@ -1,0 +1,104 @@
+"""Texts named by their SHA-256, in `blobs/ab/cdef...`, on any file system that fsspec knows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import fsspec
+
+from bringup.candidate import digest
+from bringup.errors import StoreError
+
+
+class Blobs:
+    """A folder of content-addressed texts. On a local disk a text is complete and synced, or not there at all."""
+
+    def __init__(self, root: str) -> None:
+        """Use `root`, a local path or any fsspec URL; nothing is touched yet."""
+        self.root = root
+        fs, path = fsspec.core.url_to_fs(root)
+        self._fs: Any = fs
+        self._path: str = path
+        protocol = fs.protocol if isinstance(fs.protocol, str) else fs.protocol[0]
+        self._local = protocol in {"file", "local"}
+        self._known: set[str] = set()
+
+    def path(self, name: str) -> str:
+        """Return where the blob `name` lies."""
+        return f"{self._path}/{name[:2]}/{name[2:]}"
+
+    def put(self, texts: Iterable[str]) -> list[str]:
+        """Store texts and return their digests. When it returns they are durable; raises StoreError otherwise."""
+        names = []
+        new: dict[str, bytes] = {}
+        for text in texts:
+            name = digest(text)
+            names.append(name)
+            if name not in self._known:
+                new[name] = text.encode("utf-8")
+        try:
+            if self._local:
+                self._put_local(new)
+            else:
+                for name, data in new.items():
+                    if not self._fs.exists(self.path(name)):
+                        self._fs.pipe_file(self.path(name), data)  # object stores show an object whole or not at all
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StoreError(f"store {self.root}: cannot write: {reason}; {advice(error)}") from error
+        self._known.update(new)
+        return names
+
+    def _put_local(self, new: dict[str, bytes]) -> None:
+        folders = set()
+        for name, data in new.items():
+            final = self.path(name)
+            if os.path.exists(final):
+                continue
+            folder = os.path.dirname(final)
+            os.makedirs(folder, exist_ok=True)
+            folders.add(folder)
+            partial = f"{final}.{os.getpid()}.partial"
+            try:
+                with open(partial, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(partial, final)
+            except OSError:
+                if os.path.exists(partial):
+                    os.unlink(partial)
+                raise
+        # the names become durable with their folders; one sync a folder, after all renames of the batch
+        for folder in sorted(folders | ({self._path} if folders else set())):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def get(self, name: str) -> str:
+        """Return the text of blob `name`; raises StoreError when it is missing or damaged."""
+        try:
+            data: bytes = self._fs.cat_file(self.path(name))
+        except FileNotFoundError as error:
+            raise StoreError(f"store {self.root}: blob {name} is missing; the run directory is not complete") from error
+        except OSError as error:
+            raise StoreError(f"store {self.root}: blob {name} cannot be read: {error.strerror or error}") from error
+        text = data.decode("utf-8", errors="replace")
+        if digest(text) != name:
+            raise StoreError(f"store {self.root}: blob {name} is damaged: its content has another digest")
+        return text
+
+
+def advice(error: OSError) -> str:
+    """Say what to do about a failed write."""
+    import errno
+
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return "free some space, then go on with `bringup run --resume RUN`"
+    if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
+        return "give a writable folder with --runs-dir"
+    return "nothing that was stored before is lost; go on with `bringup run --resume RUN`"

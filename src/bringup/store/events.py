@@ -1,0 +1,251 @@
+"""The events of a run, one class a kind. They are the only truth: every state, table and report is a fold of them.
+
+Texts (prompts, replies, candidates, verdicts, logs) are not in the events but in blobs; a field that is documented as
+a blob holds the SHA-256 of its text. A blob is on disk before the event that names it is committed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, TypeAdapter
+
+from bringup.clients import Usage
+from bringup.verdict import Record, VerdictKind, Violation
+
+Outcome = Literal["covered", "exhausted", "stopped", "not_applicable"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+Role = Literal["generate", "summarise"]
+
+
+class OperatorInfo(Record):
+    """What a report must know of an operator without its suite: category and cases by dtype."""
+
+    name: str
+    category: str
+    case_counts: dict[str, int] = Field(default_factory=dict)  # only the dtypes of the run
+
+
+class RunStarted(Record):
+    """First event of every run. `operators` are those asked for and eligible, in scheduling order."""
+
+    kind: Literal["run_started"] = "run_started"
+    run: str
+    version: str
+    config: dict[str, Any]
+    operators: tuple[OperatorInfo, ...]
+    excluded: dict[str, str] = Field(default_factory=dict)  # asked for by name, but outside the suite's denominator
+    parent: str | None = None  # the run whose failures this run tries again
+    pid: int = 0
+
+
+class RunResumed(Record):
+    """Another process went on with the run."""
+
+    kind: Literal["run_resumed"] = "run_resumed"
+    pid: int
+    config: dict[str, Any] | None = None  # when flags of the resuming command changed it
+
+
+class RunFinished(Record):
+    """Every session came to an end that no resumption changes."""
+
+    kind: Literal["run_finished"] = "run_finished"
+    outcomes: dict[str, int]
+
+
+class RunInterrupted(Record):
+    """The run stopped before its end; `reason` is one line."""
+
+    kind: Literal["run_interrupted"] = "run_interrupted"
+    reason: str
+
+
+class SessionStarted(Record):
+    """An operator entered the state machine."""
+
+    kind: Literal["session_started"] = "session_started"
+    refine: str | None = None  # candidate blob that the session starts from
+
+
+class SessionResumed(Record):
+    """A stopped session goes on in the state in which it stopped."""
+
+    kind: Literal["session_resumed"] = "session_resumed"
+
+
+class AttemptStarted(Record):
+    """Attempt `attempt` (from 1) began; its calls are counted from zero."""
+
+    kind: Literal["attempt_started"] = "attempt_started"
+    attempt: int
+
+
+class DialogStarted(Record):
+    """A fresh conversation: the first of an attempt, or one more because the context was nearly full."""
+
+    kind: Literal["dialog_started"] = "dialog_started"
+    attempt: int
+    dialog: int  # from 1 within the attempt
+    reason: Literal["attempt", "context"]
+    candidate: str | None = None  # candidate blob that the first prompt shows
+    system: str | None = None  # blob of the system prompt
+
+
+class CallStarted(Record):
+    """A model call is about to be made. `prompt` is the blob of the user message that is new in it."""
+
+    kind: Literal["call_started"] = "call_started"
+    key: str
+    role: Role = "generate"
+    attempt: int
+    dialog: int
+    turn: int  # from 1 within the attempt
+    template: str
+    template_digest: str
+    prompt: str
+    context_tokens: int = 0  # estimate of the whole prompt
+
+
+class CallFinished(Record):
+    """The reply of a model call. `cost` is in the currency of the price table, None without a price."""
+
+    kind: Literal["call_finished"] = "call_finished"
+    key: str
+    role: Role = "generate"
+    attempt: int
+    turn: int
+    reply: str
+    usage: Usage = Usage()
+    cost: float | None = None
+    model: str = ""
+    finish_reason: str = ""
+    seconds: float = 0.0
+    recovered: bool = False  # the answer to a call that an earlier process had made
+
+
+class CallFailed(Record):
+    """The client gave up on a call; nothing was counted for it."""
+
+    kind: Literal["call_failed"] = "call_failed"
+    key: str
+    role: Role = "generate"
+    attempt: int
+    turn: int
+    error: str
+
+
+class Parsed(Record):
+    """The reply was read: either a candidate (its blob) or the problem of its format."""
+
+    kind: Literal["parsed"] = "parsed"
+    attempt: int
+    turn: int
+    candidate: str | None = None
+    problem: str | None = None
+
+
+class Linted(Record):
+    """The linter's findings; none means clean, `skipped` that the state is switched off."""
+
+    kind: Literal["linted"] = "linted"
+    attempt: int
+    turn: int
+    candidate: str
+    violations: tuple[Violation, ...] = ()
+    skipped: bool = False
+
+
+class Judged(Record):
+    """The judge's decision: the headline here, the whole `Verdict` as JSON in the blob `verdict`."""
+
+    kind: Literal["judged"] = "judged"
+    attempt: int
+    turn: int
+    candidate: str
+    result: VerdictKind
+    summary: str
+    cases_passed: int = 0
+    cases_total: int = 0
+    passed_by_dtype: dict[str, int] = Field(default_factory=dict)
+    seconds: float = 0.0
+    verdict: str
+
+
+class Diagnosed(Record):
+    """Where a failing verdict goes next: to the debugger, to the summariser or straight to the model."""
+
+    kind: Literal["diagnosed"] = "diagnosed"
+    attempt: int
+    turn: int
+    finding: Literal["crash_dump", "long_log", "plain"]
+
+
+class Debugged(Record):
+    """What the debugger said about a crash (blob)."""
+
+    kind: Literal["debugged"] = "debugged"
+    attempt: int
+    turn: int
+    report: str
+
+
+class Summarised(Record):
+    """The summariser's account of a compiler log (blob), or None when it failed and the log is used as it is."""
+
+    kind: Literal["summarised"] = "summarised"
+    attempt: int
+    turn: int
+    summary: str | None = None
+    problem: str | None = None
+
+
+class SessionFinished(Record):
+    """The session ended. `candidate` is the covering one, else the latest (blob); `stopped` can be resumed."""
+
+    kind: Literal["session_finished"] = "session_finished"
+    outcome: Outcome
+    reason: str = ""
+    candidate: str | None = None
+
+
+Event = Annotated[
+    RunStarted
+    | RunResumed
+    | RunFinished
+    | RunInterrupted
+    | SessionStarted
+    | SessionResumed
+    | AttemptStarted
+    | DialogStarted
+    | CallStarted
+    | CallFinished
+    | CallFailed
+    | Parsed
+    | Linted
+    | Judged
+    | Diagnosed
+    | Debugged
+    | Summarised
+    | SessionFinished,
+    Field(discriminator="kind"),
+]
+_CLASSES: dict[str, Any] = {cls.model_fields["kind"].default: cls for cls in get_args(get_args(Event)[0])}
+EVENT_KINDS: tuple[str, ...] = tuple(_CLASSES)
+EventAdapter: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def load_event(kind: str, payload: str) -> Event:
+    """Read an event of `kind` from its JSON; raises KeyError for an unknown kind, ValidationError for bad data."""
+    event: Event = _CLASSES[kind].model_validate_json(payload)
+    return event
+
+
+class StoredEvent(Record):
+    """An event in its place: `seq` counts from 1 over the run, `time` is seconds since the epoch."""
+
+    run: str
+    seq: int
+    time: float
+    operator: str | None  # None: an event of the run itself
+    event: Event
