@@ -1,0 +1,136 @@
+"""What the judging commands share: read a candidate, judge it with a progress bar, print the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from bringup.candidate import Candidate
+from bringup.config import JudgeConfig
+from bringup.errors import ConfigError, FormatError
+from bringup.operators import DTYPES, Operator
+from bringup.verdict import Mismatch, Verdict
+
+
+def read_candidate(file: Path) -> Candidate:
+    """Read a candidate's source; raises FormatError."""
+    try:
+        return Candidate(source=file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{file}: not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def check_dtypes(dtypes: Sequence[str] | None) -> None:
+    """Raise ConfigError for a dtype outside the five of the gate."""
+    for dtype in dtypes or ():
+        if dtype not in DTYPES:
+            raise ConfigError(f"--dtype {dtype}", "not a dtype of the gate", f"use one of {', '.join(DTYPES)}")
+
+
+async def judge_file(
+    op: str,
+    file: Path,
+    *,
+    suite: str,
+    target: str,
+    config: JudgeConfig,
+    dtypes: Sequence[str] | None,
+    cases: Sequence[int] | None,
+    seed: int,
+    keep_going: bool,
+    compiles: bool,
+    lints: bool,
+    shows_progress: bool,
+) -> Verdict:
+    """Lint and judge the candidate in `file` on operator `op`."""
+    from bringup.judge import JudgePool
+    from bringup.linter import lint
+    from bringup.suites import get_suite
+    from bringup.targets import get_target
+
+    check_dtypes(dtypes)
+    operator = get_suite(suite).operator(op)
+    candidate = read_candidate(file)
+    if lints:
+        violations = lint(candidate, get_target(target).dialect(), operator)
+        if violations:
+            summary = f"{len(violations)} violation{'s' if len(violations) > 1 else ''} of the linter's rules"
+            total = number_of_cases(operator, dtypes, cases)
+            return Verdict(kind="lint", summary=summary, violations=tuple(violations), cases_total=total)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not shows_progress) as bar:
+        task = bar.add_task("starting the judge", total=number_of_cases(operator, dtypes, cases))
+
+        def advance(case: str, kind: str) -> None:
+            bar.update(task, advance=1, description=case)
+
+        async with JudgePool(target, config, compiles=compiles) as judge:
+            return await judge.judge(
+                candidate, operator, dtypes=dtypes, seed=seed, cases=cases, keep_going=keep_going, progress=advance
+            )
+
+
+def number_of_cases(operator: Operator, dtypes: Sequence[str] | None, cases: Sequence[int] | None) -> int:
+    """Count the cases that a selection leaves."""
+    chosen = [d for d in operator.dtypes if dtypes is None or d in dtypes]
+    counts = [operator.case_counts[d] for d in chosen]
+    if cases is None:
+        return sum(counts)
+    return sum(sum(0 <= index < count for index in cases) for count in counts)
+
+
+def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
+    """Print a verdict for a person."""
+    console = console or Console()
+    style = "green" if verdict.passed else "yellow" if verdict.kind == "untested" else "red"
+    head = Text(f"{verdict.kind.replace('_', ' ')}", style=f"bold {style}")
+    head.append(f"  {verdict.summary}", style="default")
+    console.print(head)
+    if verdict.case is not None:
+        console.print(f"[bold]case[/]   {verdict.case}", highlight=False, markup=True)
+        console.print(Text(f"call   {verdict.call}"))
+    for item in verdict.violations:
+        console.print(Text(f"  line {item.line}: [{item.rule}] {item.message}"))
+        if item.advice:
+            console.print(Text(f"    {item.advice}", style="dim"))
+    if verdict.mismatch is not None:
+        _print_mismatch(verdict.mismatch, console)
+    for title, text in (("traceback", verdict.exception), ("log", verdict.log)):
+        if text.strip():
+            console.print(Panel(Text(text.strip()), title=title, title_align="left"))
+    for failure in verdict.failures[1:]:
+        console.print(Text(f"  also {failure.kind}: {failure.case}: {failure.summary}"))
+    dtypes = ", ".join(f"{dtype} {count}" for dtype, count in verdict.passed_by_dtype.items())
+    compiled = ", ".join(f"{count} kernel specialisations for {name}" for name, count in verdict.compiled.items())
+    console.print(
+        Text(
+            f"{verdict.cases_passed} of {verdict.cases_total} cases passed"
+            + (f" ({dtypes})" if dtypes else "")
+            + (f"; compiled {compiled}" if compiled else "")
+            + f"; {verdict.seconds:.1f} s",
+            style="dim",
+        )
+    )
+
+
+def _print_mismatch(mismatch: Mismatch, console: Console) -> None:
+    if not mismatch.first:
+        return
+    table = Table(title=f"{mismatch.output}: first differences", title_justify="left")
+    for column in ("index", "expected", "actual"):
+        table.add_column(column, justify="right")
+    for item in mismatch.first:
+        table.add_row(str(item.index), item.expected, item.actual)
+    console.print(table)
+    errors = (("max abs", mismatch.max_abs_error), ("mean abs", mismatch.mean_abs_error))
+    text = ", ".join(f"{name} {value:.4g}" for name, value in errors if value is not None)
+    console.print(Text(f"error: {text} (rtol {mismatch.rtol:g}, atol {mismatch.atol:g})"))

@@ -1,0 +1,65 @@
+"""`bringup test`: judge one candidate file on an operator's cases."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("test")(test)
+
+
+def test(
+    op: Annotated[str, typer.Argument(help="Operator, as `bringup ops list` names it.")],
+    file: Annotated[Path, typer.Argument(help="Candidate: one module with `wrapper` and `kernel*`.")],
+    target: Annotated[str, typer.Option(help="Target, NAME or NAME:PROFILE.")] = "interpreter",
+    suite: Annotated[str, typer.Option(help="Suite that the operator belongs to.")] = "opinfo",
+    dtype: Annotated[list[str] | None, typer.Option(help="Only these dtypes (repeatable).")] = None,
+    case: Annotated[list[int] | None, typer.Option(help="Only cases with these indices (repeatable).")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the cases.")] = 0,
+    keep_going: Annotated[bool, typer.Option("--keep-going", help="Do not stop at the first failing case.")] = False,
+    compile_for: Annotated[
+        list[str] | None, typer.Option(help="Also compile every launched kernel for these (cuda:sm_90, hip:gfx942).")
+    ] = None,
+    compiles: Annotated[bool, typer.Option("--compile/--no-compile", help="The real compile.")] = True,
+    lint: Annotated[bool, typer.Option("--lint/--no-lint", help="Lint the candidate first.")] = True,
+    case_seconds: Annotated[float, typer.Option(help="Time limit of one case.")] = 30.0,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+) -> None:
+    """Judge a candidate: lint, compile, run and compare with the CPU reference, case by case.
+
+    Exit code 0 when it passed, 1 when it did not.
+    """
+    from bringup.cli._judging import judge_file, print_verdict
+    from bringup.config import JudgeConfig
+
+    config = JudgeConfig(
+        case_seconds=case_seconds, compile_for=tuple(compile_for) if compile_for else JudgeConfig().compile_for
+    )
+    verdict = asyncio.run(
+        judge_file(
+            op,
+            file,
+            suite=suite,
+            target=target,
+            config=config,
+            dtypes=dtype,
+            cases=case,
+            seed=seed,
+            keep_going=keep_going,
+            compiles=compiles,
+            lints=lint,
+            shows_progress=not json_output,
+        )
+    )
+    if json_output:
+        typer.echo(verdict.model_dump_json(indent=2))
+    else:
+        print_verdict(verdict)
+    if not verdict.passed:
+        raise typer.Exit(1)

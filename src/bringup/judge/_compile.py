@@ -1,0 +1,47 @@
+"""Compile one recorded specialisation with the real toolchain; needs no GPU. Runs in an isolated worker."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+from bringup.judge._launches import decode_constant, gpu_target
+
+
+def compile_specialisation(module: dict[str, Any], entry: dict[str, Any]) -> str | None:
+    """Compile `entry` (see LaunchRecorder) for its target; return None, or the compiler's log."""
+    import triton
+    from triton.compiler.compiler import ASTSource, make_backend
+
+    name = entry["kernel"]
+    function = module.get(name)
+    while function is not None and not hasattr(function, "params"):
+        function = getattr(function, "fn", None)  # autotune and heuristics wrap the kernel
+    if function is None:
+        return f"kernel {name} is not a function of the module: kernels must be defined at its top level"
+    target = gpu_target(entry["target"])
+    try:
+        constants = {(int(i),): decode_constant(v, module) for i, v in entry["constants"].items()}
+        attributes = {(int(i),): v for i, v in entry["attributes"].items()}
+        backend = make_backend(target)
+        known = vars(backend.parse_options({}))
+        for option in entry["options"]:
+            if option not in known:
+                return f"keyword argument {option} of the launch is neither a parameter of {name} nor a compile option"
+        source = ASTSource(fn=function, signature=entry["signature"], constexprs=constants, attrs=attributes)
+        triton.compile(source, target=target, options=dict(entry["options"]))
+    except Exception as error:
+        return compiler_log(error)
+    return None
+
+
+def compiler_log(error: BaseException) -> str:
+    """Return what the compiler said: its message with source excerpt and cause, without Python's own frames."""
+    parts: list[str] = []
+    current: BaseException | None = error
+    while current is not None:
+        text = "".join(traceback.format_exception_only(current)).strip()
+        if text not in parts:
+            parts.append(text)
+        current = current.__cause__ or current.__context__
+    return "\n".join(parts)

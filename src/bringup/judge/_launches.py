@@ -1,0 +1,148 @@
+"""Record every kernel launch of a candidate as the specialisation that a real compiler would be asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def gpu_target(spec: str) -> Any:
+    """Return Triton's target for `cuda:sm_90`, `hip:gfx942` and the like; raises ValueError for anything else."""
+    from triton.backends.compiler import GPUTarget
+
+    backend, _, arch = spec.partition(":")
+    if backend == "cuda" and arch.startswith("sm_") and arch[3:].isdigit():
+        return GPUTarget("cuda", int(arch[3:]), 32)
+    if backend == "hip" and arch.startswith("gfx"):
+        return GPUTarget("hip", arch, 64 if arch.startswith("gfx9") else 32)
+    raise ValueError(f"compile target '{spec}' is not of the form cuda:sm_NN or hip:gfxNNN")
+
+
+class LaunchRecorder:
+    """Counts launches and collects each distinct specialisation once, for every toolchain of `compile_for`."""
+
+    def __init__(self, compile_for: tuple[str, ...]) -> None:
+        """Prepare binders for the toolchains; nothing is compiled here."""
+        from triton.compiler.compiler import make_backend
+
+        self.launches = 0
+        self._backends = {spec: make_backend(gpu_target(spec)) for spec in compile_for}
+        self._binders: dict[tuple[str, int], Any] = {}
+        self._seen: set[str] = set()
+        self._fresh: list[dict[str, Any]] = []
+
+    def take(self) -> list[dict[str, Any]]:
+        """Return the specialisations that are new since the last call, as JSON objects."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def record(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Note one launch of the Python function behind a kernel."""
+        self.launches += 1
+        for spec, backend in self._backends.items():
+            try:
+                entry = self._specialise(spec, backend, function, args, kwargs)
+            except Exception:
+                # A launch that cannot even be bound raises by itself, with a better message, a moment later.
+                continue
+            text = json.dumps(entry, sort_keys=True)
+            if text not in self._seen:
+                self._seen.add(text)
+                self._fresh.append(entry)
+
+    def _specialise(
+        self, spec: str, backend: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
+        from triton.runtime.jit import JITFunction, create_function_from_signature
+
+        known = self._binders.get((spec, id(function)))
+        if known is None:
+            jit = JITFunction(function)
+            known = (jit, create_function_from_signature(jit.signature, jit.params, backend))
+            self._binders[spec, id(function)] = known
+        jit, binder = known
+        bound, specialization, options = binder(*args, **kwargs)
+        # The same packing as triton's JITFunction._pack_args, into plain data.
+        signature = {p.name: item[0] for p, item in zip(jit.params, specialization, strict=True)}
+        constants = {}
+        attributes = {}
+        for index, (name, (kind, value)) in enumerate(zip(signature, specialization, strict=True)):
+            if kind == "constexpr":
+                constants[index] = encode_constant(bound[name])
+            elif isinstance(value, str):
+                attributes[index] = backend.parse_attr(value)
+        return {
+            "target": spec,
+            "kernel": function.__name__,
+            "signature": signature,
+            "constants": constants,
+            "attributes": attributes,
+            "options": {k: v for k, v in options.items() if isinstance(v, int | float | str | bool)},
+        }
+
+
+def encode_constant(value: Any) -> Any:
+    """Return a compile-time constant as JSON; raises TypeError for one that cannot travel."""
+    import triton.language as tl
+    from triton.runtime.jit import JITCallable
+
+    if isinstance(value, tl.constexpr):
+        value = value.value
+    if isinstance(value, tl.dtype):
+        return {"dtype": str(value)}
+    if isinstance(value, JITCallable) or type(value).__name__ == "InterpretedFunction":
+        return {"function": value.fn.__name__}
+    if isinstance(value, tuple | list):
+        return {"tuple": [encode_constant(item) for item in value]}
+    if isinstance(value, float):
+        return {"float": repr(value)}
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise TypeError(f"constexpr of type {type(value).__name__}")
+
+
+def decode_constant(value: Any, module: dict[str, Any]) -> Any:
+    """Undo `encode_constant` inside the compiling worker."""
+    import triton.language as tl
+
+    if isinstance(value, dict):
+        if "dtype" in value:
+            return tl.str_to_ty(value["dtype"], None)
+        if "function" in value:
+            return module[value["function"]]
+        if "float" in value:
+            return float(value["float"])
+        return tuple(decode_constant(item, module) for item in value["tuple"])
+    return value
+
+
+@contextmanager
+def recorded(recorder: LaunchRecorder, outside_guards: Callable[[], Any]) -> Iterator[None]:
+    """Report every launch to `recorder`; the launch itself runs inside the context `outside_guards()`.
+
+    Triton's interpreter calls torch for its own bookkeeping, which is not the wrapper's doing.
+    """
+    from triton.runtime import interpreter, jit
+
+    original_run = jit.JITFunction.run
+    original_call = interpreter.GridExecutor.__call__
+
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        recorder.record(self.fn, args, kwargs)
+        with outside_guards():
+            return original_run(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder.record(self.fn, args, kwargs)
+        with outside_guards():
+            return original_call(self, *args, **kwargs)
+
+    jit.JITFunction.run = run
+    interpreter.GridExecutor.__call__ = call
+    try:
+        yield
+    finally:
+        jit.JITFunction.run = original_run
+        interpreter.GridExecutor.__call__ = original_call

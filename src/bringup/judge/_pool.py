@@ -1,0 +1,329 @@
+"""The main process's side: a pool of judge processes behind one coroutine. Never raises for what a candidate does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Protocol
+
+from bringup import __version__
+from bringup.candidate import Candidate, digest
+from bringup.config import JudgeConfig, RunConfig
+from bringup.errors import EnvironmentFault
+from bringup.judge._wire import PREFIX, pack
+from bringup.operators import DTYPES, Operator
+from bringup.targets import get_target
+from bringup.verdict import Verdict
+
+START_SECONDS = 180.0  # for the warm parent's imports on a busy machine
+# Workers see these variables and no others: no key, token or path of the user's reaches a candidate.
+PASSED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+KNOWN_VERSIONS = ("torch", "triton", "numpy")
+Progress = Callable[[str, str], None]
+
+
+class Judge(Protocol):
+    """Decides what a candidate is worth."""
+
+    async def judge(
+        self,
+        candidate: Candidate,
+        operator: Operator,
+        *,
+        dtypes: Iterable[str] | None = None,
+        seed: int = 0,
+        cases: Iterable[int] | None = None,
+        keep_going: bool = False,
+        progress: Progress | None = None,
+    ) -> Verdict:
+        """Return the verdict; whatever the candidate does becomes one."""
+        ...
+
+    async def close(self) -> None:
+        """End all processes."""
+        ...
+
+
+class JudgeFault(EnvironmentFault):
+    """The judge itself does not work here: its processes do not start, or break on an internal error."""
+
+
+class JudgePool:
+    """Judge processes forked from two warm parents, one with the target's environment and one that compiles."""
+
+    def __init__(
+        self, target: str, config: JudgeConfig, *, jobs: int = 1, compiles: bool = True, spy: bool = True
+    ) -> None:
+        """Describe the pool; nothing starts before the first job."""
+        self.target_spec = target
+        self.target = get_target(target)
+        self.config = config
+        self.jobs = jobs
+        self.compile_for = config.compile_for if compiles else ()
+        self.spy = spy
+        self._free: asyncio.Queue[_Slot] | None = None
+        self._slots: list[_Slot] = []
+        self._parents: dict[str, _Parent] = {}
+        self._starting = asyncio.Lock()
+        self._directory = tempfile.TemporaryDirectory(prefix="bringup-judge-")
+        self._closed = False
+
+    async def __aenter__(self) -> JudgePool:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def judge(
+        self,
+        candidate: Candidate,
+        operator: Operator,
+        *,
+        dtypes: Iterable[str] | None = None,
+        seed: int = 0,
+        cases: Iterable[int] | None = None,
+        keep_going: bool = False,
+        progress: Progress | None = None,
+    ) -> Verdict:
+        """Judge `candidate` on the operator's cases of `dtypes` (all five by default)."""
+        reason = operator.not_applicable(self.target.features)
+        if reason is not None:
+            return Verdict(kind="untested", summary=f"not applicable on {self.target_spec}: {reason}")
+        job = self._job(candidate, operator, dtypes, seed, cases, keep_going or self.config.keep_going, progress)
+        await self._start()
+        assert self._free is not None
+        slot = await self._free.get()
+        try:
+            for last in (False, True):
+                try:
+                    return await slot.run(job, progress)
+                except _SlotLost as lost:
+                    slot = await self._replace(slot)
+                    if last:
+                        return Verdict(kind="crashed", summary=f"the judge's process was lost: {lost}")
+            raise AssertionError("unreachable")
+        except BaseException:
+            slot.broken = True  # cancelled or failed in the middle of an exchange
+            raise
+        finally:
+            if slot.broken and not self._closed:
+                slot = await asyncio.shield(self._replace(slot))
+            self._free.put_nowait(slot)
+
+    def _job(
+        self,
+        candidate: Candidate,
+        operator: Operator,
+        dtypes: Iterable[str] | None,
+        seed: int,
+        cases: Iterable[int] | None,
+        keep_going: bool,
+        progress: Progress | None,
+    ) -> dict[str, Any]:
+        config = self.config
+        return {
+            "source": candidate.source,
+            "kernels_digest": digest(candidate.source),
+            "operator": operator.model_dump(mode="json"),
+            "target": self.target_spec,
+            "device": self.target.device,
+            "dtypes": list(DTYPES if dtypes is None else dtypes),
+            "seed": seed,
+            "cases": None if cases is None else list(cases),
+            "keep_going": keep_going,
+            "progress": progress is not None,
+            "spy": self.spy,
+            "case_seconds": config.case_seconds,
+            "candidate_seconds": config.candidate_seconds,
+            "memory_mb": config.memory_mb,
+            "processes": config.processes,
+            "output_kb": config.output_kb,
+            "compile_seconds": config.compile_seconds,
+            "compile_for": list(self.compile_for),
+            "environment": self._environment(seed),
+        }
+
+    def _environment(self, seed: int) -> dict[str, Any]:
+        versions = {"bringup": __version__, "python": ".".join(map(str, sys.version_info[:3]))}
+        for name in KNOWN_VERSIONS:
+            with contextlib.suppress(PackageNotFoundError):
+                versions[name] = version(name)
+        guards = ["dispatch-spy"] if self.spy else []
+        return {
+            "target": self.target_spec,
+            "versions": versions,
+            "seed": seed,
+            "guards": guards,
+            "compile_for": list(self.compile_for),
+        }
+
+    async def _start(self) -> None:
+        async with self._starting:
+            if self._free is not None:
+                return
+            reason = self.target.unavailable()
+            if reason is not None:
+                raise JudgeFault(f"target {self.target_spec} cannot run here: {reason}")
+            run = _Parent("run", self._variables(self.target.environment()))
+            build = _Parent("compile", self._variables({}))
+            self._parents = {"run": run, "compile": build}
+            await asyncio.gather(run.start(), build.start())
+            self._slots = [await self._open() for _ in range(self.jobs)]
+            self._free = asyncio.Queue()
+            for slot in self._slots:
+                self._free.put_nowait(slot)
+
+    def _variables(self, extra: Any) -> dict[str, str]:
+        variables = {name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ}
+        scratch = self._directory.name
+        return {
+            **variables,
+            "HOME": scratch,
+            "TMPDIR": scratch,
+            "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p and os.path.isdir(p)),
+            **extra,
+        }
+
+    async def _open(self) -> _Slot:
+        for parent in self._parents.values():
+            if parent.process is None or parent.process.returncode is not None:
+                await parent.start()
+        ours, theirs = socket.socketpair()
+        run_end, compile_end = socket.socketpair()
+        try:
+            self._parents["run"].fork([theirs.fileno(), run_end.fileno()])
+            self._parents["compile"].fork([compile_end.fileno()])
+        finally:
+            for end in (theirs, run_end, compile_end):
+                end.close()
+        slot = _Slot(ours)
+        await slot.open()
+        return slot
+
+    async def _replace(self, slot: _Slot) -> _Slot:
+        await slot.close()
+        fresh = await self._open()
+        self._slots = [fresh if s is slot else s for s in self._slots]
+        return fresh
+
+    async def close(self) -> None:
+        """End all processes and remove the scratch directory; safe to call twice."""
+        self._closed = True
+        for slot in self._slots:
+            await slot.close()
+        for parent in self._parents.values():
+            await parent.close()
+        with contextlib.suppress(OSError):
+            self._directory.cleanup()
+
+
+class _SlotLost(Exception):
+    pass
+
+
+class _Slot:
+    """One judge process, at most one job at a time."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.broken = False
+        self.pid = 0
+
+    async def open(self) -> None:
+        self.reader, self.writer = await asyncio.open_unix_connection(sock=self.sock, limit=1 << 26)
+        try:
+            header = await asyncio.wait_for(self._receive(), START_SECONDS)
+        except (OSError, EOFError, TimeoutError) as error:
+            raise JudgeFault(f"a judge process did not start: {error or type(error).__name__}") from error
+        self.pid = int(header["pid"])
+
+    async def run(self, job: dict[str, Any], progress: Progress | None) -> Verdict:
+        # The judge keeps its own deadlines; this one only catches a judge that hangs itself.
+        seconds = job["candidate_seconds"] + 20 * job["compile_seconds"] + 60
+        try:
+            async with asyncio.timeout(seconds):
+                for buffer in pack(job):
+                    self.writer.write(buffer)
+                await self.writer.drain()
+                while True:
+                    header = await self._receive()
+                    if "verdict" in header:
+                        return Verdict.model_validate(header["verdict"])
+                    if "internal" in header:
+                        raise JudgeFault(f"the judge failed on an internal error:\n{header['internal']}")
+                    if progress is not None:
+                        progress(str(header["case"]), str(header["kind"]))
+        except (OSError, EOFError, TimeoutError) as error:
+            self.broken = True
+            raise _SlotLost(f"{type(error).__name__}: {error}") from error
+
+    async def _receive(self) -> dict[str, Any]:
+        prefix = await self.reader.readexactly(PREFIX.size)
+        header_size, payload_size = PREFIX.unpack(prefix)
+        header = json.loads(await self.reader.readexactly(header_size))
+        if payload_size:
+            await self.reader.readexactly(payload_size)
+        return header  # type: ignore[no-any-return]
+
+    async def close(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            self.writer.close()
+            await self.writer.wait_closed()
+        if self.broken and self.pid:
+            with contextlib.suppress(OSError):
+                os.kill(self.pid, 9)
+
+
+class _Parent:
+    """A warm parent process and its control socket."""
+
+    def __init__(self, role: str, environment: dict[str, str]) -> None:
+        self.role = role
+        self.environment = environment
+        self.process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "bringup.judge._zygote", str(theirs.fileno()), self.role]
+        self.process = await asyncio.create_subprocess_exec(
+            *command, env=self.environment, pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL
+        )
+        theirs.close()
+        ours.setblocking(False)
+        self.control = ours
+        loop = asyncio.get_running_loop()
+        try:
+            answer = await asyncio.wait_for(loop.sock_recv(ours, 64), START_SECONDS)
+        except TimeoutError as error:
+            raise JudgeFault(f"the judge's warm parent did not start within {START_SECONDS:g} s") from error
+        if answer != b"ready\n":
+            code = await self.process.wait()
+            raise JudgeFault(f"the judge's warm parent ended with code {code} while importing torch and Triton")
+
+    def fork(self, descriptors: list[int]) -> None:
+        socket.send_fds(self.control, [b"slot"], descriptors)
+
+    async def close(self) -> None:
+        if self.process is None:
+            return
+        self.control.close()
+        try:
+            await asyncio.wait_for(self.process.wait(), 5)
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()
+
+
+def make_judge(config: RunConfig) -> Judge:
+    """Make the judge for a run; its processes start with the first job."""
+    return JudgePool(config.target, config.judge, jobs=config.jobs, compiles=config.states.compile)

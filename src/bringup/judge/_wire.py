@@ -1,0 +1,130 @@
+"""Frames between the processes of the judge: a JSON header and raw bytes, nothing that could run code on arrival.
+
+A frame is `>IQ` (header length, payload length), the header as JSON, then the payload. Pickle is out of the
+question: one end of these sockets belongs to a process that runs untrusted code.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+PREFIX = struct.Struct(">IQ")
+MAX_HEADER = 64 << 20
+
+
+class Closed(Exception):
+    """The other end is gone."""
+
+
+class TooLarge(Exception):
+    """The other end announced more bytes than it may send."""
+
+
+class DeadlineExceeded(Exception):
+    """Nothing complete arrived in time."""
+
+
+def pack(header: dict[str, Any], payloads: Sequence[bytes | memoryview] = ()) -> list[bytes | memoryview]:
+    """Return the buffers of one frame."""
+    text = json.dumps(header).encode()
+    return [PREFIX.pack(len(text), sum(len(p) for p in payloads)), text, *payloads]
+
+
+def send(sock: socket.socket, header: dict[str, Any], payloads: Sequence[bytes | memoryview] = ()) -> None:
+    """Send one frame; blocks up to the socket's time-out. Raises Closed or DeadlineExceeded."""
+    try:
+        for buffer in pack(header, payloads):
+            sock.sendall(buffer)
+    except TimeoutError as error:
+        raise DeadlineExceeded from error
+    except OSError as error:
+        raise Closed(str(error)) from error
+
+
+def receive(sock: socket.socket, limit: int = 1 << 40) -> tuple[dict[str, Any], memoryview]:
+    """Receive one frame from a blocking socket; raises Closed at the end of the stream."""
+    header_size, payload_size = PREFIX.unpack(_exactly(sock, PREFIX.size))
+    if header_size > MAX_HEADER or payload_size > limit:
+        raise TooLarge(f"{header_size + payload_size} bytes announced, {limit} allowed")
+    header = json.loads(bytes(_exactly(sock, header_size)))
+    return header, _exactly(sock, payload_size)
+
+
+def _exactly(sock: socket.socket, size: int) -> memoryview:
+    buffer = bytearray(size)
+    view, got = memoryview(buffer), 0
+    while got < size:
+        try:
+            count = sock.recv_into(view[got:])
+        except OSError as error:
+            raise Closed(str(error)) from error
+        if not count:
+            raise Closed("end of stream")
+        got += count
+    return view
+
+
+class Channel:
+    """The trusted end of a worker's socket: receives against a deadline while it drains the worker's output."""
+
+    def __init__(self, sock: socket.socket, limit: int) -> None:
+        """Wrap `sock`; a frame larger than `limit` bytes is refused."""
+        self.sock = sock
+        self.limit = limit
+        self._buffer = bytearray()
+
+    def receive(self, deadline: float, drains: dict[int, Callable[[], bool]]) -> tuple[dict[str, Any], memoryview]:
+        """Return the next frame, or raise Closed, TooLarge, DeadlineExceeded (`deadline`: time.monotonic()).
+
+        `drains` maps file descriptors to a function that reads what is there and says whether to go on watching.
+        """
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.sock, selectors.EVENT_READ)
+            for descriptor in drains:
+                selector.register(descriptor, selectors.EVENT_READ)
+            while True:
+                frame = self._take()
+                if frame is not None:
+                    return frame
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    raise DeadlineExceeded
+                for key, _ in selector.select(remaining):
+                    if key.fileobj is self.sock:
+                        self._fill()
+                    elif not drains[key.fd]():
+                        selector.unregister(key.fd)
+
+    def _fill(self) -> None:
+        try:
+            chunk = self.sock.recv(1 << 20)
+        except OSError as error:
+            raise Closed(str(error)) from error
+        if not chunk:
+            raise Closed("end of stream")
+        self._buffer += chunk
+
+    def _take(self) -> tuple[dict[str, Any], memoryview] | None:
+        if len(self._buffer) < PREFIX.size:
+            return None
+        header_size, payload_size = PREFIX.unpack_from(self._buffer)
+        if header_size > MAX_HEADER or payload_size > self.limit:
+            raise TooLarge(f"{header_size + payload_size} bytes announced, {self.limit} allowed")
+        total = PREFIX.size + header_size + payload_size
+        if len(self._buffer) < total:
+            return None
+        frame = self._buffer[:total]
+        del self._buffer[:total]
+        try:
+            header = json.loads(bytes(frame[PREFIX.size : PREFIX.size + header_size]))
+        except ValueError as error:
+            raise TooLarge(f"not a frame: {error}") from error
+        if not isinstance(header, dict):
+            raise TooLarge("not a frame: the header is no object")
+        return header, memoryview(frame)[PREFIX.size + header_size :]

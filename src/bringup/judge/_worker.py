@@ -1,0 +1,175 @@
+"""Inside the isolated worker: load a candidate and call its wrapper, or compile its kernels. Decides nothing."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import signal
+import socket
+import traceback
+from typing import Any
+
+from bringup.judge import _wire
+from bringup.judge._loader import FILENAME, load
+
+TRACEBACK_FRAMES = 30
+
+
+def serve_calls(descriptor: int) -> None:
+    """Answer `load` and `call` requests on the socket until it closes."""
+    # Freed parent objects must not run their finalisers here.
+    gc.freeze()
+    sock = socket.socket(fileno=descriptor)
+    _plain_signals()
+    request, _ = _wire.receive(sock)
+    try:
+        runner = _Runner(request)
+    except BaseException as error:
+        _wire.send(sock, {"error": _traceback(error), "phase": "load"})
+        return
+    _wire.send(sock, {"ok": True})
+    while True:
+        try:
+            request, payload = _wire.receive(sock)
+        except _wire.Closed:
+            return
+        faulthandler.dump_traceback_later(request["seconds"], exit=False)
+        header, payloads = runner.call(request, payload)
+        faulthandler.cancel_dump_traceback_later()
+        _wire.send(sock, header, payloads)
+
+
+def serve_compiles(descriptor: int) -> None:
+    """Answer `load` and `compile` requests on the socket until it closes."""
+    from bringup.judge._compile import compile_specialisation, compiler_log
+
+    gc.freeze()
+    sock = socket.socket(fileno=descriptor)
+    _plain_signals()
+    request, _ = _wire.receive(sock)
+    module: dict[str, Any] = {}
+    failure: str | None = None
+    try:
+        module = load(request["source"], kernels_only=True).__dict__
+    except BaseException as error:
+        failure = compiler_log(error)
+    while True:
+        try:
+            entry, _ = _wire.receive(sock)
+        except _wire.Closed:
+            return
+        _wire.send(sock, {"log": failure or compile_specialisation(module, entry)})
+
+
+def _plain_signals() -> None:
+    faulthandler.enable()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+class _Runner:
+    """One loaded candidate on one target."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        from bringup.judge._launches import LaunchRecorder
+        from bringup.targets import get_target
+
+        self.target = get_target(request["target"])
+        self.target.worker_setup()
+        self.recorder = LaunchRecorder(tuple(request["compile_for"]))
+        self.spy = bool(request["spy"])
+        self.module = load(request["source"])
+
+    def call(self, request: dict[str, Any], payload: memoryview) -> tuple[dict[str, Any], list[Any]]:
+        """Call the wrapper once; return the reply and the storages' bytes."""
+        from bringup.judge import _codec
+
+        sizes = request["sizes"]
+        host = []
+        for size in sizes:
+            host.append(_codec.storage_from(payload[:size]))
+            payload = payload[size:]
+        device = [self._to_device(storage) for storage in host]
+        args = _codec.decode(request["args"], lambda d: _codec.tensor_on(device, d), self.target.device)
+        kwargs = _codec.decode(request["kwargs"], lambda d: _codec.tensor_on(device, d), self.target.device)
+        launches = self.recorder.launches
+        found: list[tuple[str, int]] = []
+        try:
+            result = self._guarded(args, kwargs, found)
+            self.target.worker_synchronize()
+        except BaseException as error:
+            reply: dict[str, Any] = {"error": _traceback(error), "fault": self.target.worker_fault(error)}
+            return reply | self._facts(launches, found), []
+        reply, payloads = self._results(result, device)
+        return reply | self._facts(launches, found), payloads
+
+    def _guarded(self, args: Any, kwargs: Any, found: list[tuple[str, int]]) -> Any:
+        from contextlib import nullcontext
+
+        from bringup.judge import _spy
+        from bringup.judge._launches import recorded
+
+        spy = _spy.DispatchSpy() if self.spy else None
+        try:
+            with recorded(self.recorder, _spy.outside if spy else nullcontext), spy or nullcontext():
+                return self.module.wrapper(*args, **kwargs)
+        finally:
+            if spy is not None:
+                found.extend(spy.found)
+
+    def _facts(self, launches: int, found: list[tuple[str, int]]) -> dict[str, Any]:
+        return {
+            "launches": self.recorder.launches - launches,
+            "specialisations": self.recorder.take(),
+            "forbidden": found[:20],
+        }
+
+    def _to_device(self, storage: Any) -> Any:
+        import torch
+
+        flat = torch.empty(0, dtype=torch.uint8).set_(storage)
+        return self.target.worker_to_device(flat).untyped_storage()
+
+    def _to_host(self, storage: Any) -> Any:
+        import torch
+
+        if storage.device.type == "cpu":
+            return storage
+        flat = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+        return self.target.worker_to_host(flat).untyped_storage()
+
+    def _results(self, result: Any, inputs: list[Any]) -> tuple[dict[str, Any], list[Any]]:
+        from bringup.judge import _codec
+
+        storages = _codec.Storages()
+        for storage in inputs:
+            storages.index(storage)
+        try:
+            tree = _codec.encode(result, storages)
+        except _codec.Unencodable as error:
+            return {"unencodable": str(error)}, []
+        host = _codec.Storages(items=[self._to_host(s) for s in storages.items])
+        reply = {
+            "result": tree,
+            "sizes": host.sizes(),
+            "inputs": len(inputs),
+            "devices": sorted({str(s.device) for s in storages.items}),
+        }
+        return reply, host.payloads()
+
+
+def _traceback(error: BaseException) -> str:
+    """Return the traceback as a kernel author needs it: frames of the candidate, and what was raised."""
+    parts: list[str] = []
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        frames = [f for f in traceback.extract_tb(current.__traceback__) if f.filename == FILENAME]
+        lines = traceback.format_list(frames[-TRACEBACK_FRAMES:])
+        message = "".join(traceback.format_exception_only(current)).rstrip()
+        parts.append("".join(lines) + message)
+        if current.__cause__ is None and current.__suppress_context__:
+            break
+        current = current.__cause__ or current.__context__
+    return "\ncaused by:\n".join(parts)
