@@ -1,5 +1,7 @@
 """Suites: where operators and their test inputs come from. One file a suite."""
 
 from bringup.suites._base import CaseInputs, Suite, get_suite, suites
+from bringup.suites._devices import on_device
+from bringup.suites._select import select
 
-__all__ = ["CaseInputs", "Suite", "get_suite", "suites"]
+__all__ = ["CaseInputs", "Suite", "get_suite", "on_device", "select", "suites"]

@@ -1,0 +1,73 @@
+"""What the survey of a torch version found out about each operator: facts only, no judgement, no torch.
+
+The rules that turn facts into eligibility are in `_opinfo_rules.py`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from bringup.errors import EnvironmentFault
+from bringup.verdict import Record
+
+FORMAT = 1  # of the data file; a file of another format is surveyed anew
+
+
+class Facts(Record):
+    """Facts of one operator over all its cases in the five dtypes (all counts are numbers of cases)."""
+
+    name: str
+    variants: tuple[str, ...]
+    case_counts: dict[str, int]
+    overloads: tuple[str, ...] = ()  # every ATen overload that reaches the dispatcher, sorted
+    random_overloads: tuple[str, ...] = ()  # those tagged nondeterministic_seeded
+    call_shapes: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    signature: str = ""
+    complex_inputs: int = 0
+    complex_results: int = 0
+    sparse_inputs: int = 0
+    sparse_results: int = 0
+    scalar_results: int = 0  # the result holds a Python number or bool
+    mutating: int = 0  # the reference changes one of its arguments
+    failures: dict[str, int] = Field(default_factory=dict)  # error of the CPU reference -> cases
+    result_dtypes: tuple[str, ...] = ()
+    largest_input: int = 0  # elements of the largest tensor among the arguments
+
+    @property
+    def cases_total(self) -> int:
+        """Number of cases over the five dtypes."""
+        return sum(self.case_counts.values())
+
+
+class Survey(Record):
+    """All operators of one torch version, in op_db order."""
+
+    torch: str
+    format: int = FORMAT
+    operators: tuple[Facts, ...]
+
+
+def write_survey(path: Path, torch: str, operators: Iterable[Facts]) -> None:
+    """Write a survey as gzipped JSON, one operator a line; the same facts give the same bytes."""
+    lines = ",\n".join(facts.model_dump_json(exclude_defaults=True) for facts in operators)
+    text = f'{{"torch": {json.dumps(torch)}, "format": {FORMAT}, "operators": [\n{lines}\n]}}\n'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
+    temporary.replace(path)
+
+
+def read_survey(data: bytes, source: str) -> Survey | None:
+    """Read a survey; None when it has another format; raises EnvironmentFault when it is broken."""
+    try:
+        raw = json.loads(gzip.decompress(data))
+        if raw.get("format") != FORMAT:
+            return None
+        return Survey.model_validate(raw)
+    except (OSError, EOFError, ValueError, ValidationError) as error:
+        raise EnvironmentFault(f"{source}: not a survey ({error}); delete it, or run `bringup ops survey`") from error
