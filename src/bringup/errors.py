@@ -74,5 +74,17 @@ class ClientError(EnvironmentFault):
     """A model endpoint that gave no usable answer after all retries."""
 
 
+class ClientRefused(ClientError):
+    """A request that the endpoint refuses and will refuse again (key, model name, rights): the whole run should stop."""
+
+
+class ContextExceeded(ClientError):
+    """A dialog that the model's context cannot take: a new dialog may go on."""
+
+
+class DialogDiverged(ClientError):
+    """A recorded dialog that has no such turn, because this run went another way."""
+
+
 class FormatError(BringupError):
     """A file that is not what the command needs (a candidate without a wrapper, a broken dump)."""

@@ -6,11 +6,13 @@ import importlib
 import sys
 from importlib.resources import files
 
-import click
 import typer
 
 from bringup import __version__
 from bringup.errors import BringupError
+
+# Newer typers bring its own copy of click, older ones use the click package: take the class that typer raises.
+_ClickException = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
 def _version(value: bool) -> None:
@@ -52,15 +54,17 @@ def main() -> None:
     except BringupError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
-    except click.exceptions.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         typer.echo("stopped", err=True)
         sys.exit(130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except Exception as error:
+        if not isinstance(error, _ClickException):
+            raise
+        error.show()  # type: ignore[attr-defined]
+        sys.exit(2)
 
 
 if __name__ == "__main__":

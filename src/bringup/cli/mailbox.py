@@ -1,0 +1,208 @@
+"""`bringup mailbox`: answer the prompts of a run by hand, by script or by a coding agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bringup.clients.mailbox import Mailbox
+
+RUNS = Path("bringup-runs")
+POLL_SECONDS = 0.2
+
+RunOption = Annotated[str | None, typer.Option("--run", help="Run whose mailbox is meant (default: the newest one).")]
+DirOption = Annotated[Path | None, typer.Option("--dir", help="Mailbox directory, instead of a run's.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+KeyArgument = Annotated[str, typer.Argument(help="Key of the prompt; the part with the run may be left out.")]
+WorkerOption = Annotated[str, typer.Option("--worker", help="Who answers (default: user and parent process).")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    group = typer.Typer(
+        no_args_is_help=True, help="Answer the prompts of a run by hand, by script or by a coding agent."
+    )
+    group.command("list")(list_prompts)
+    group.command("show")(show)
+    group.command("wait")(wait)
+    group.command("answer")(answer)
+    group.command("release")(release)
+    app.add_typer(group, name="mailbox")
+
+
+def list_prompts(
+    run: RunOption = None,
+    directory: DirOption = None,
+    as_json: JsonOption = False,
+    state: Annotated[str | None, typer.Option(help="Only pending, claimed or answered ones.")] = None,
+) -> None:
+    """List the prompts with their states."""
+    if state not in (None, "pending", "claimed", "answered"):
+        raise typer.BadParameter("is one of pending, claimed, answered", param_hint="--state")
+    with _mailbox(run, directory) as box:
+        entries = [entry for entry in box.entries() if state is None or entry.state == state]
+        closed = box.closed
+        if as_json:
+            listed = {"mailbox": str(box.directory), "closed": closed, "prompts": [e.model_dump() for e in entries]}
+            typer.echo(json.dumps(listed, indent=1))
+            return
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=f"{box.directory}{' (the run has ended)' if closed else ''}", title_justify="left")
+        for column in ("key", "state", "worker", "since"):
+            table.add_column(column, overflow="fold")
+        for entry in entries:
+            since = _age(time.time() - entry.since)
+            left = f", lease {_age(entry.expires - time.time())}" if entry.expires is not None else ""
+            table.add_row(entry.key, entry.state, entry.worker, f"{since}{left}")
+        Console().print(table)
+
+
+def show(
+    key: KeyArgument,
+    run: RunOption = None,
+    directory: DirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a whole prompt: the dialog so far, as a model would get it. Claims nothing."""
+    with _mailbox(run, directory) as box:
+        _print_prompt(box, box.resolve(key), as_json)
+
+
+def wait(
+    *,
+    run: RunOption = None,
+    directory: DirOption = None,
+    worker: WorkerOption = "",
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds to wait at most; then exit code 1. Default: no limit.", min=0)
+    ] = None,
+    lease: Annotated[
+        float | None, typer.Option(help="Seconds until the prompt goes to somebody else (default: the mailbox's).")
+    ] = None,
+    print_prompt: Annotated[bool, typer.Option("--print", help="Print the prompt, and its key on stderr.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Wait for a prompt, claim it, and print its key and path.
+
+    Exit code 0: a prompt is yours; 1: none came in time; 3: the run has ended.
+    """
+    worker = worker or f"{os.environ.get('USER') or os.getuid()}-{os.getppid()}"
+    deadline = None if timeout is None else time.monotonic() + timeout
+    with _mailbox(run, directory) as box:
+        told = False
+        while True:
+            if box.closed:
+                raise _ended(box)
+            entry = box.claim(worker, lease)
+            if entry is not None:
+                break
+            if not told and box.abandoned():
+                told = True
+                typer.echo("the run's process is gone; waiting for `bringup run --resume`", err=True)
+            if deadline is not None and time.monotonic() >= deadline:
+                typer.echo(f"no prompt within {timeout:g} seconds in {box.directory}", err=True)
+                raise typer.Exit(1)
+            time.sleep(POLL_SECONDS if deadline is None else max(0.0, min(POLL_SECONDS, deadline - time.monotonic())))
+        if as_json or print_prompt:
+            _print_prompt(box, entry.key, as_json)
+            typer.echo(entry.key, err=True)
+        else:
+            typer.echo(f"{entry.key}\t{entry.prompt}")
+
+
+def answer(
+    key: KeyArgument,
+    file: Annotated[Path, typer.Argument(help="File with the reply, or - for standard input.")],
+    run: RunOption = None,
+    directory: DirOption = None,
+    worker: WorkerOption = "",
+) -> None:
+    """Store the reply to a prompt. The first answer stands; a second one is refused."""
+    from bringup.errors import FormatError
+
+    with _mailbox(run, directory) as box:
+        full = box.resolve(key)
+        try:
+            data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        except OSError as error:
+            raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
+        path = box.answer(full, data.decode("utf-8", "replace"), worker)
+        typer.echo(f"answered {full} ({len(data)} bytes): {path}")
+        if box.closed:
+            typer.echo("the run has ended; `bringup run --resume` takes this answer up", err=True)
+
+
+def release(key: KeyArgument, run: RunOption = None, directory: DirOption = None) -> None:
+    """Give a claimed prompt back, so that somebody else gets it."""
+    with _mailbox(run, directory) as box:
+        full = box.resolve(key)
+        box.release(full)
+        typer.echo(f"released {full}")
+
+
+@contextmanager
+def _mailbox(run: str | None, directory: Path | None) -> Iterator[Mailbox]:
+    """Open the chosen mailbox, and turn faults of the disk into one line."""
+    from bringup.clients.mailbox import Mailbox
+    from bringup.errors import EnvironmentFault
+
+    box = Mailbox.open(_choose(run, directory))
+    try:
+        yield box
+    except OSError as error:
+        raise EnvironmentFault(f"mailbox {box.directory}: {error.strerror or error}") from error
+
+
+def _choose(run: str | None, directory: Path | None) -> Path:
+    from bringup.errors import BringupError, UnknownName
+
+    if directory is not None:
+        inner = directory / "mailbox"
+        return inner if (inner / "MAILBOX.json").is_file() else directory
+    found = [p.parent for p in RUNS.glob("*/mailbox/MAILBOX.json")]
+    if run is not None:
+        if RUNS / run / "mailbox" not in found:
+            raise UnknownName("run with a mailbox", run, [p.parent.name for p in found], str(RUNS))
+        return RUNS / run / "mailbox"
+    if not found:
+        raise BringupError(
+            f"no run with a mailbox in {RUNS}; start one with `bringup run --client mailbox`, or name one with --dir"
+        )
+    return max(found, key=lambda path: (path / "MAILBOX.json").stat().st_mtime)
+
+
+def _ended(box: Mailbox) -> Exception:
+    from bringup.errors import EnvironmentFault
+
+    still_open = sum(entry.state != "answered" for entry in box.entries())
+    more = f"; {still_open} of its prompts have no answer, `bringup run --resume` hands them out" if still_open else ""
+    return EnvironmentFault(f"{box.directory}: the run has ended, no more prompts will come{more}")
+
+
+def _print_prompt(box: Mailbox, key: str, as_json: bool) -> None:
+    from bringup.clients.mailbox import render
+
+    messages = box.messages(key)
+    if as_json:
+        content: dict[str, Any] = {"key": key, "path": str(box.prompt_path(key))}
+        typer.echo(json.dumps(content | {"messages": [m.model_dump() for m in messages]}, indent=1))
+    else:
+        typer.echo(render(messages), nl=False)
+
+
+def _age(seconds: float) -> str:
+    seconds = max(0, int(seconds))
+    if seconds < 60:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 3600 else f"{seconds // 3600} h {seconds % 3600 // 60} min"

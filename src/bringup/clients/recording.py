@@ -1,0 +1,264 @@
+"""The format of recorded dialogs: one JSONL file an operator, one line a model call, and a MANIFEST.json a set.
+
+A set is a directory or an archive (.zip, .tar, .tar.gz, .tgz); a single .jsonl file is a set of one operator.
+The file of operator `a/b` is called `a%2Fb.jsonl`. Digests are SHA-256 in hexadecimal over UTF-8 text: of the
+whole dialog as canonical JSON (`messages_digest`), and of the last message alone (`prompt_digest`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tarfile
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from bringup.clients._base import Call, Message, Reply, Usage
+from bringup.clients._files import file_stem, name_of, write_atomically
+from bringup.errors import BringupError, ConfigError, FormatError
+from bringup.verdict import Record
+
+FORMAT = 1
+MANIFEST = "MANIFEST.json"
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
+Turn = tuple[int, int, str]  # attempt, turn, role
+
+
+def messages_digest(messages: Sequence[Message]) -> str:
+    """Return the digest of a whole dialog: every role and content, in order."""
+    canonical = json.dumps([[m.role, m.content] for m in messages], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def prompt_digest(messages: Sequence[Message]) -> str:
+    """Return the digest of the last message, the prompt that was answered."""
+    return hashlib.sha256(messages[-1].content.encode("utf-8", "surrogatepass")).hexdigest() if messages else ""
+
+
+class Recording(Record):
+    """One recorded model call."""
+
+    operator: str
+    attempt: int = Field(ge=1)
+    turn: int = Field(ge=1)
+    role: Literal["generate", "summarise"] = "generate"
+    messages_digest: str = ""
+    prompt_digest: str = ""
+    template: str = ""  # the situation of the prompt, for readers
+    text: str
+    usage: Usage = Usage()
+    model: str = ""
+    finish_reason: str = ""
+    seconds: float = 0.0  # how long the recorded call took
+
+    @classmethod
+    def of(cls, call: Call, messages: Sequence[Message], reply: Reply, template: str = "") -> Recording:
+        """Make the record of a call, the dialog that it sent, and what came back."""
+        return cls(
+            operator=call.operator,
+            attempt=call.attempt,
+            turn=call.turn,
+            role=call.role,
+            messages_digest=messages_digest(messages),
+            prompt_digest=prompt_digest(messages),
+            template=template,
+            **dict(reply),
+        )
+
+    @property
+    def position(self) -> Turn:
+        """Where the call stands in its operator's dialogs."""
+        return self.attempt, self.turn, self.role
+
+
+class Manifest(Record):
+    """What a set of recordings was made with."""
+
+    format: int = FORMAT
+    target: str
+    date: str  # ISO 8601
+    versions: dict[str, str] = Field(default_factory=dict)  # bringup, torch, triton
+    suite: str = "opinfo"
+    note: str = ""
+
+
+class RecordingSet:
+    """Recorded dialogs, read an operator at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the set at `path`; raises FormatError when there is none, or it cannot be read."""
+        self.path = path
+        self.manifest: Manifest | None = None
+        self._texts: dict[str, bytes] = {}  # archives: everything at once, they are small
+        self._files: dict[str, Path] = {}
+        self._dialogs: dict[str, dict[Turn, Recording]] = {}
+        try:
+            self._open()
+        except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+            raise FormatError(f"{path}: recordings cannot be read: {error}") from error
+        if not self._files and not self._texts:
+            raise FormatError(f"{path}: holds no recordings (*.jsonl)")
+
+    def _open(self) -> None:
+        manifest: bytes | None = None
+        if self.path.is_dir():
+            self._files = {name_of(p.name.removesuffix(".jsonl")): p for p in sorted(self.path.glob("*.jsonl"))}
+            if (self.path / MANIFEST).exists():
+                manifest = (self.path / MANIFEST).read_bytes()
+        elif self.path.name.endswith(_ARCHIVES):
+            for name, data in _members(self.path):
+                if name == MANIFEST:
+                    manifest = data
+                elif name.endswith(".jsonl"):
+                    self._texts[name_of(name.removesuffix(".jsonl"))] = data
+        else:
+            self._files = {name_of(self.path.name.removesuffix(".jsonl")): self.path}
+            self.path.stat()
+        if manifest is not None:
+            self.manifest = _read_manifest(self.path, manifest)
+
+    def operators(self) -> list[str]:
+        """Return the recorded operators, sorted."""
+        return sorted({*self._files, *self._texts})
+
+    def dialog(self, operator: str) -> dict[Turn, Recording]:
+        """Return an operator's calls by (attempt, turn, role); empty when it is not recorded.
+
+        Raises FormatError naming file and line when a line is not a record.
+        """
+        if operator not in self._dialogs:
+            if operator in self._files:
+                path = self._files[operator]
+                try:
+                    data = path.read_bytes()
+                except OSError as error:
+                    raise FormatError(f"{path}: recording cannot be read: {error.strerror}") from error
+                self._dialogs[operator] = _parse(str(path), operator, data)
+            elif operator in self._texts:
+                where = f"{self.path}:{file_stem(operator)}.jsonl"
+                self._dialogs[operator] = _parse(where, operator, self._texts[operator])
+            else:
+                return {}
+        return self._dialogs[operator]
+
+
+def write_recording(path: Path, records: Iterable[Recording]) -> None:
+    """Write one operator's calls to the JSONL file `path`, in order of attempt and turn, in one atomic step."""
+    ordered = sorted(records, key=lambda record: record.position)
+    names = {record.operator for record in ordered}
+    if len(names) != 1:
+        raise BringupError(f"{path}: a recording holds one operator's calls, not those of {sorted(names)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, "".join(record.model_dump_json() + "\n" for record in ordered).encode())
+
+
+def write_recordings(directory: Path, records: Iterable[Recording], manifest: Manifest) -> None:
+    """Write a set: a file an operator, and the manifest. Files of other operators in `directory` stay."""
+    by_operator: dict[str, list[Recording]] = {}
+    for record in records:
+        by_operator.setdefault(record.operator, []).append(record)
+    directory.mkdir(parents=True, exist_ok=True)
+    for operator, calls in sorted(by_operator.items()):
+        write_recording(directory / f"{file_stem(operator)}.jsonl", calls)
+    write_atomically(directory / MANIFEST, (manifest.model_dump_json(indent=2) + "\n").encode())
+
+
+def read_recordings(path: Path) -> Iterator[Recording]:
+    """Yield every call of a set, by operator, attempt and turn."""
+    recordings = RecordingSet(path)
+    for operator in recordings.operators():
+        dialog = recordings.dialog(operator)
+        yield from (dialog[position] for position in sorted(dialog))
+
+
+def shipped_sets() -> dict[str, Path]:
+    """Return the sets that ship with the package, by target."""
+    root = Path(str(files("bringup.clients"))) / "recordings"
+    if not root.is_dir():
+        return {}
+    return {path.name: path for path in sorted(root.iterdir()) if any(path.glob("*.jsonl"))}
+
+
+def find_set(path: str | Path | None = None, target: str | None = None) -> Path:
+    """Return where the recordings are: `path` itself, the shipped set called `path`, or by default the target's.
+
+    Raises ConfigError when there is no such set.
+    """
+    shipped = shipped_sets()
+    advice = f"shipped sets: {', '.join(shipped) or 'none'}; or choose another client with --client"
+    if path is not None:
+        given = Path(path).expanduser()
+        if given.exists():
+            return given
+        if str(path) in shipped:
+            return shipped[str(path)]
+        raise ConfigError("client recorded", f"no recordings at '{path}'", advice)
+    if target is not None and target in shipped:
+        return shipped[target]
+    if target is None and len(shipped) == 1:
+        return next(iter(shipped.values()))
+    wanted = f"no recorded dialogs ship for target '{target}'" if target else "no set of recordings chosen"
+    raise ConfigError("client recorded", wanted, advice)
+
+
+def recorded_operators(path: str | Path | None = None, target: str | None = None) -> list[str]:
+    """Return the operators with recorded dialogs in the set that `find_set` names (`--ops recorded`)."""
+    return RecordingSet(find_set(path, target)).operators()
+
+
+def _members(path: Path) -> Iterator[tuple[str, bytes]]:
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            for info in archive.infolist():
+                if not info.is_dir():
+                    yield Path(info.filename).name, archive.read(info)
+        return
+    with tarfile.open(path) as archive:
+        for member in archive:
+            stream = archive.extractfile(member) if member.isfile() else None
+            if stream is not None:
+                yield Path(member.name).name, stream.read()
+
+
+def _read_manifest(path: Path, data: bytes) -> Manifest:
+    try:
+        content = json.loads(data)
+        if isinstance(content, dict) and isinstance(content.get("format"), int) and content["format"] > FORMAT:
+            raise FormatError(
+                f"{path}/{MANIFEST}: format {content['format']} is newer than this bringup reads ({FORMAT}); upgrade"
+            )
+        return Manifest.model_validate(content)
+    except (ValidationError, ValueError) as error:
+        raise FormatError(f"{path}/{MANIFEST}: not a manifest: {_first(error)}") from error
+
+
+def _parse(where: str, operator: str, data: bytes) -> dict[Turn, Recording]:
+    dialog: dict[Turn, Recording] = {}
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = Recording.model_validate_json(line)
+        except ValidationError as error:
+            raise FormatError(f"{where}: line {number}: not a recorded call: {_first(error)}") from error
+        if record.operator != operator:
+            raise FormatError(f"{where}: line {number}: belongs to operator '{record.operator}', not '{operator}'")
+        if record.position in dialog:
+            raise FormatError(
+                f"{where}: line {number}: a second reply for attempt {record.attempt}, turn {record.turn}"
+            )
+        dialog[record.position] = record
+    return dialog
+
+
+def _first(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        item = error.errors()[0]
+        field = ".".join(str(part) for part in item["loc"])
+        return f"field {field}: {item['msg']}" if field else item["msg"]
+    return str(error)
