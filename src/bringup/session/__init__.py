@@ -1,1 +1,29 @@
-"""session."""
+"""The coverage engine: one operator through the state machine, driven by a table of transitions."""
+
+from bringup.session.budget import Budget, Stop, Stopping, cost_of
+from bringup.session.engine import Session, not_applicable
+from bringup.session.fold import SessionState
+from bringup.session.parts import JudgeLike, Parts, Prompt, PromptWriter
+from bringup.session.table import ENDS, SWITCHES, TABLE, NotInTable, On, Row, State, transition
+
+__all__ = [
+    "ENDS",
+    "SWITCHES",
+    "TABLE",
+    "Budget",
+    "JudgeLike",
+    "NotInTable",
+    "On",
+    "Parts",
+    "Prompt",
+    "PromptWriter",
+    "Row",
+    "Session",
+    "SessionState",
+    "State",
+    "Stop",
+    "Stopping",
+    "cost_of",
+    "not_applicable",
+    "transition",
+]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
+from bringup.candidate import FormatProblem
 from bringup.clients import Usage
 from bringup.verdict import Record, VerdictKind, Violation
 
@@ -142,7 +143,7 @@ class Parsed(Record):
     attempt: int
     turn: int
     candidate: str | None = None
-    problem: str | None = None
+    problem: FormatProblem | None = None
 
 
 class Linted(Record):
@@ -205,6 +206,7 @@ class SessionFinished(Record):
 
     kind: Literal["session_finished"] = "session_finished"
     outcome: Outcome
+    cause: Literal["budget", "error"] | None = None  # why it stopped
     reason: str = ""
     candidate: str | None = None
 

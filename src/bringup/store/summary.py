@@ -145,7 +145,8 @@ class _Builder:
             self._call(event)
         elif isinstance(event, Parsed):
             if event.candidate is None:
-                self._result(result="format", summary=event.problem or "")
+                explanation = event.problem.explanation if event.problem else "no module"
+                self._result(result="format", summary=explanation.partition("\n")[0])
             else:
                 data["candidate"] = event.candidate
                 self._result(candidate=event.candidate)

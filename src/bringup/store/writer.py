@@ -77,6 +77,10 @@ class RunLog:
         stored = await asyncio.shield(done)
         return stored
 
+    async def flush(self) -> None:
+        """Wait until everything that was queued before is written (by callers that were cancelled, say)."""
+        await self.append(None, ())
+
     def close(self) -> None:
         """Write what is queued, stop the thread, fold SQLite's log into the database and give the lock back."""
         if self._thread.is_alive():

@@ -1,0 +1,484 @@
+"""The coverage engine: takes one operator through the state machine. Every step is stored before the next begins."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Coroutine, Iterable
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from bringup.candidate import Candidate, FormatProblem, digest
+from bringup.clients import Call, Client, Message, Reply, Usage, estimate_tokens, estimate_usage, sampling_of
+from bringup.config import ClientConfig
+from bringup.errors import BringupError, ClientError, ContextExceeded, StoreError
+from bringup.operators import Operator
+from bringup.session.budget import Stopping, cost_of
+from bringup.session.fold import SessionState
+from bringup.session.parts import Parts, Prompt
+from bringup.session.table import State
+from bringup.store import (
+    AttemptStarted,
+    CallFailed,
+    CallFinished,
+    CallStarted,
+    Debugged,
+    Diagnosed,
+    DialogStarted,
+    Event,
+    Judged,
+    Linted,
+    Outcome,
+    Parsed,
+    Run,
+    RunLog,
+    SessionFinished,
+    SessionResumed,
+    SessionStarted,
+    StoredEvent,
+    Summarised,
+)
+from bringup.verdict import Verdict
+
+LONG_LOG = 4000  # characters of a compiler log above which the summariser is asked, about 1,000 tokens
+T = TypeVar("T")
+
+
+class Session:
+    """One operator on its way through the table. `run` returns when it has ended, or raises Stopping."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        log: RunLog,
+        operator: Operator,
+        *,
+        earlier: Iterable[StoredEvent] = (),
+        texts: Run | None = None,
+        refine: str | None = None,
+    ) -> None:
+        """Prepare a session; with `earlier` events it goes on where they end, reading texts from `texts`.
+
+        `refine` is the source of a candidate to start from.
+        """
+        self.operator = operator
+        self.state = SessionState()
+        self.error: Exception | None = None  # what stopped it
+        self._parts = parts
+        self._config = parts.config
+        self._log = log
+        self._refine = refine
+        self._run = texts
+        self._texts: dict[str, str] = {}
+        for stored in earlier:
+            self.state.apply(stored.event)
+
+    async def run(self) -> SessionState:
+        """Go through the table until an end. Raises Stopping on request, StoreError when nothing can be stored."""
+        steps = {
+            State.START: self._start,
+            State.GENERATE: self._generate,
+            State.LINT: self._lint,
+            State.JUDGE: self._judge,
+            State.DIAGNOSE: self._diagnose,
+            State.DEBUG: self._debug,
+            State.SUMMARISE: self._summarise,
+        }
+        try:
+            if self.state.at is State.STOPPED:
+                await self._store(SessionResumed())
+            while not self.state.ended:
+                self._parts.stop.check()
+                await steps[self.state.at]()
+            if self.state.at is State.COVERED and self.state.outcome is None:
+                await self._finish("covered")
+        except (StoreError, Stopping, asyncio.CancelledError):
+            raise
+        except BringupError as error:
+            self.error = error
+            await self._stop(str(error))
+        except Exception as error:
+            # a fault of bringup or of a plug-in must not take the other sessions along; it is named, and resumable
+            self.error = error
+            await self._stop(f"unexpected error: {type(error).__name__}: {error} ({_place(error)})")
+        return self.state
+
+    async def _store(self, *events: Event, texts: Iterable[str] = ()) -> None:
+        texts = list(texts)
+        await self._log.append(self.operator.name, events, texts)
+        for text in texts:
+            self._texts[digest(text)] = text
+        for event in events:
+            self.state.apply(event)
+
+    async def _text(self, name: str) -> str:
+        if name not in self._texts:
+            source = self._run.blob if self._run is not None else self._log.blobs.get
+            self._texts[name] = await asyncio.to_thread(source, name)
+        return self._texts[name]
+
+    async def _finish(self, outcome: Outcome, reason: str = "") -> None:
+        await self._store(SessionFinished(outcome=outcome, reason=reason, candidate=self.state.candidate))
+
+    async def _stop(self, reason: str, cause: Literal["budget", "error"] = "error") -> None:
+        await self._store(
+            SessionFinished(
+                outcome="stopped", cause=cause, reason=" ".join(reason.split()), candidate=self.state.candidate
+            )
+        )
+
+    # start, attempts and dialogs
+
+    async def _start(self) -> None:
+        state = self.state
+        why = not_applicable(self.operator, self._parts.features, self._config.dtypes)
+        if not state.started:
+            refine = None if why else self._refine
+            await self._store(
+                SessionStarted(refine=digest(refine) if refine else None), texts=[refine] if refine else []
+            )
+        if why:
+            await self._finish("not_applicable", why)
+        else:
+            await self._next_attempt(state.refine)
+
+    async def _next_attempt(self, candidate: str | None) -> None:
+        attempt = self.state.attempt + 1
+        dialog, texts = self._dialog(attempt, 1, "attempt", candidate)
+        await self._store(AttemptStarted(attempt=attempt), dialog, texts=texts)
+
+    async def _new_dialog(self) -> None:
+        state = self.state
+        event, texts = self._dialog(state.attempt, state.dialog + 1, "context", state.candidate)
+        await self._store(event, texts=texts)
+
+    def _dialog(
+        self, attempt: int, dialog: int, reason: Literal["attempt", "context"], candidate: str | None
+    ) -> tuple[DialogStarted, list[str]]:
+        system = self._config.client.system_prompt
+        event = DialogStarted(
+            attempt=attempt,
+            dialog=dialog,
+            reason=reason,
+            candidate=candidate,
+            system=digest(system) if system else None,
+        )
+        return event, [system] if system else []
+
+    # generate
+
+    async def _generate(self) -> None:
+        state = self.state
+        limits = self._config.attempts
+        if state.pending is None and state.reply is None:
+            if state.turn >= limits.calls:
+                if state.attempt >= limits.attempts:
+                    await self._finish("exhausted", f"{limits.attempts} attempts of {limits.calls} calls used up")
+                else:
+                    await self._next_attempt(state.refine if limits.from_scratch else state.candidate)
+                return
+            if await self._over_budget():
+                return
+            prompt = await self._next_prompt()
+            tokens = await self._context_tokens(prompt)
+            if state.messages and tokens > limits.context_tokens * (1 - limits.context_reserve):
+                await self._new_dialog()
+                return
+            call = self._call(state.turn + 1, "generate")
+            await self._store_call(call, prompt, tokens)
+        if state.reply is None:
+            assert state.pending is not None
+            system = [Message(role="system", content=await self._text(state.system))] if state.system else []
+            history = [_message(role, await self._text(name)) for role, name in state.messages]
+            last = _message("user", await self._text(state.pending.prompt))
+            try:
+                reply = await self._ask(self._parts.client, self._config.client, [*system, *history, last])
+            except ContextExceeded:
+                # the model holds less than the configuration says: go on as when the context is nearly full
+                if not state.messages:
+                    raise
+                await self._new_dialog()
+                return
+            if reply is None:
+                return
+        assert state.reply is not None
+        await self._parse(await self._text(state.reply.reply))
+
+    async def _over_budget(self) -> bool:
+        reason = self._parts.budget.used_up()
+        if reason is not None:
+            await self._stop(reason, "budget")
+        return reason is not None
+
+    async def _next_prompt(self) -> Prompt:
+        """Render what to say now: the task in a fresh dialog, else what became of the last reply."""
+        state, prompts, operator = self.state, self._parts.prompts, self.operator
+        if not state.messages:
+            if state.dialog_candidate is None:
+                return prompts.first(operator)
+            return prompts.refine(operator, Candidate(source=await self._text(state.dialog_candidate)))
+        feedback = state.feedback
+        assert feedback is not None
+        if feedback.problem is not None:
+            return prompts.format_error(operator, feedback.problem)
+        if feedback.judged is None:
+            return prompts.lint(operator, feedback.violations)
+        verdict = Verdict.model_validate_json(await self._text(feedback.judged.verdict))
+        debugger = await self._text(feedback.debugged) if feedback.debugged else None
+        summary = await self._text(feedback.summary) if feedback.summary else None
+        return prompts.verdict(operator, verdict, debugger, summary)
+
+    async def _context_tokens(self, prompt: Prompt) -> int:
+        """Estimate the tokens of the dialog with `prompt`: the provider's count where it gave one."""
+        state = self.state
+        new = estimate_tokens(prompt.text)
+        if state.context_tokens:
+            return state.context_tokens + new
+        names = [name for _, name in state.messages] + ([state.system] if state.system else [])
+        return new + sum([estimate_tokens(await self._text(name)) for name in names])
+
+    def _call(self, turn: int, role: Literal["generate", "summarise"]) -> Call:
+        return Call(run=self._log.run, operator=self.operator.name, attempt=self.state.attempt, turn=turn, role=role)
+
+    async def _store_call(self, call: Call, prompt: Prompt, tokens: int) -> None:
+        await self._store(
+            CallStarted(
+                key=call.key,
+                role=call.role,
+                attempt=call.attempt,
+                dialog=self.state.dialog,
+                turn=call.turn,
+                template=prompt.template,
+                template_digest=prompt.template_digest,
+                prompt=digest(prompt.text),
+                context_tokens=tokens,
+            ),
+            texts=[prompt.text],
+        )
+        self._fresh_call = True
+
+    _fresh_call = False  # the pending call was begun by this process, so nobody can hold an answer to it
+
+    async def _ask(self, client: Client, config: ClientConfig, messages: list[Message]) -> Reply | None:
+        """Get and store the answer to the pending call; None when the budget forbids to ask."""
+        pending = self.state.pending
+        assert pending is not None
+        call = self._call(pending.turn, pending.role)
+        fresh, self._fresh_call = self._fresh_call, False
+        reply = None if fresh else await client.recover(call)
+        recovered = reply is not None
+        if reply is None:
+            if not fresh and await self._over_budget():
+                return None
+            self._parts.stop.check()
+            try:
+                reply = await self._waiting(client, client.complete(messages, sampling_of(config), call))
+            except ClientError as error:
+                await self._store(
+                    CallFailed(key=call.key, role=call.role, attempt=call.attempt, turn=call.turn, error=str(error))
+                )
+                raise
+        text = _clean(reply.text)
+        model = reply.model or config.model or ""
+        usage = _usage(reply, messages)
+        cost = cost_of(usage, model, self._config.prices)
+        if cost is None and config.model:
+            cost = cost_of(usage, config.model, self._config.prices)  # providers answer with dated names
+        self._parts.budget.spend(usage, cost)
+        await self._store(
+            CallFinished(
+                key=call.key,
+                role=call.role,
+                attempt=call.attempt,
+                turn=call.turn,
+                reply=digest(text),
+                usage=usage,
+                cost=cost,
+                model=model,
+                finish_reason=reply.finish_reason,
+                seconds=reply.seconds,
+                recovered=recovered,
+            ),
+            texts=[text],
+        )
+        return reply
+
+    async def _waiting(self, client: Client, answer: Coroutine[Any, Any, Reply]) -> Reply:
+        """Wait for an answer. On a stop request paid-for answers are still waited for and stored; those that can be
+        fetched later (`durable` clients: a mailbox, recordings) are left.
+        """
+        if not getattr(client, "durable", False):
+            return await answer
+        return await self._unless_stopped(answer)
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self._parts.stop.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            self._parts.stop.check()
+            return await task
+        finally:
+            stop.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def _parse(self, text: str) -> None:
+        state = self.state
+        result = self._parts.parse(text)
+        if isinstance(result, FormatProblem):
+            await self._store(Parsed(attempt=state.attempt, turn=state.turn, problem=result))
+        else:
+            await self._store(
+                Parsed(attempt=state.attempt, turn=state.turn, candidate=result.digest), texts=[result.source]
+            )
+
+    # lint and judge
+
+    async def _candidate(self) -> Candidate:
+        assert self.state.candidate is not None
+        return Candidate(source=await self._text(self.state.candidate))
+
+    async def _lint(self) -> None:
+        state = self.state
+        candidate = await self._candidate()
+        on = self._config.states.lint
+        violations = tuple(self._parts.lint(candidate, self.operator)) if on else ()
+        await self._store(
+            Linted(
+                attempt=state.attempt,
+                turn=state.turn,
+                candidate=candidate.digest,
+                violations=violations,
+                skipped=not on,
+            )
+        )
+
+    async def _judge(self) -> None:
+        state = self.state
+        candidate = await self._candidate()
+        # judging again costs nothing but time, so a stop request does not wait for it
+        verdict = await self._unless_stopped(
+            self._parts.judge.judge(
+                candidate,
+                self.operator,
+                dtypes=self._config.dtypes,
+                seed=self._config.seed,
+                keep_going=self._config.judge.keep_going,
+            )
+        )
+        # a Ctrl-C reaches the workers too, and a worker that it ended is no verdict on the candidate
+        self._parts.stop.check()
+        text = _clean(verdict.model_dump_json())
+        await self._store(
+            Judged(
+                attempt=state.attempt,
+                turn=state.turn,
+                candidate=candidate.digest,
+                result=verdict.kind,
+                summary=_clean(verdict.summary),
+                cases_passed=verdict.cases_passed,
+                cases_total=verdict.cases_total,
+                passed_by_dtype=verdict.passed_by_dtype,
+                seconds=verdict.seconds,
+                verdict=digest(text),
+            ),
+            texts=[text],
+        )
+        if verdict.kind == "untested":
+            await self._stop(f"the candidate could not be judged: {verdict.summary}")
+
+    # diagnose, debug, summarise
+
+    async def _failing(self) -> Verdict:
+        feedback = self.state.feedback
+        assert feedback is not None
+        assert feedback.judged is not None
+        return Verdict.model_validate_json(await self._text(feedback.judged.verdict))
+
+    async def _diagnose(self) -> None:
+        state, states = self.state, self._config.states
+        verdict = await self._failing()
+        finding: Literal["crash_dump", "long_log", "plain"] = "plain"
+        if verdict.kind == "crashed" and verdict.log and states.debug:
+            finding = "crash_dump"
+        elif (
+            verdict.kind == "compile"
+            and len(verdict.log) > LONG_LOG
+            and states.summarise
+            and self._parts.summariser is not None
+        ):
+            finding = "long_log"
+        await self._store(Diagnosed(attempt=state.attempt, turn=state.turn, finding=finding))
+
+    async def _debug(self) -> None:
+        # the worker that crashed has written the debugger's output into the verdict: the process is gone by now
+        verdict = await self._failing()
+        report = _clean(verdict.log)
+        await self._store(
+            Debugged(attempt=self.state.attempt, turn=self.state.turn, report=digest(report)), texts=[report]
+        )
+
+    async def _summarise(self) -> None:
+        state, client = self.state, self._parts.summariser
+        config = self._config.summariser or self._config.client
+        if client is None:  # resumed without the summariser
+            await self._summarised(None, "no summariser is configured")
+            return
+        if state.pending is None and state.reply is None:
+            if await self._over_budget():
+                return
+            prompt = self._parts.prompts.summarise(self.operator, (await self._failing()).log)
+            call = self._call(state.turn, "summarise")
+            await self._store_call(call, prompt, estimate_tokens(prompt.text))
+        if state.reply is None:
+            assert state.pending is not None
+            messages = [_message("user", await self._text(state.pending.prompt))]
+            if config.system_prompt:
+                messages.insert(0, _message("system", config.system_prompt))
+            try:
+                if await self._ask(client, config, messages) is None:
+                    return
+            except ClientError as error:
+                await self._summarised(None, str(error))  # the log itself will do
+                return
+        assert state.reply is not None
+        await self._summarised(state.reply.reply, None)
+
+    async def _summarised(self, summary: str | None, problem: str | None) -> None:
+        await self._store(
+            Summarised(attempt=self.state.attempt, turn=self.state.turn, summary=summary, problem=problem)
+        )
+
+
+def not_applicable(operator: Operator, features: frozenset[str], dtypes: tuple[str, ...]) -> str | None:
+    """Return why this run cannot judge `operator`: what the target lacks, or no case in the run's dtypes."""
+    why = operator.not_applicable(features)
+    if why is None and not any(operator.case_counts.get(dtype) for dtype in dtypes):
+        why = f"no case in {', '.join(dtypes)}"
+    return why
+
+
+def _message(role: str, content: str) -> Message:
+    return Message.model_validate({"role": role, "content": content})
+
+
+def _usage(reply: Reply, messages: list[Message]) -> Usage:
+    """Return the provider's count, or an estimate when it sent none."""
+    if reply.usage.input_tokens or reply.usage.output_tokens:
+        return reply.usage
+    return estimate_usage(messages, reply.text)
+
+
+def _clean(text: str) -> str:
+    """Replace what UTF-8 cannot hold (lone surrogates from a broken stream)."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _place(error: BaseException) -> str:
+    """Return the file and line of the innermost frame."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "no traceback"

@@ -1,0 +1,87 @@
+"""What a session is put together from. Protocols, so that tests and other drivers can bring their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bringup.candidate import Candidate, FormatProblem
+from bringup.clients import Client
+from bringup.config import RunConfig
+from bringup.operators import Operator
+from bringup.session.budget import Budget, Stop
+from bringup.verdict import Verdict, Violation
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A rendered prompt, with the name and digest of its template."""
+
+    text: str
+    template: str
+    template_digest: str
+
+
+class PromptWriter(Protocol):
+    """Renders one prompt a situation."""
+
+    def first(self, operator: Operator) -> Prompt:
+        """Return the task from scratch."""
+        ...
+
+    def refine(self, operator: Operator, candidate: Candidate) -> Prompt:
+        """Return the task with an existing candidate to go on from."""
+        ...
+
+    def format_error(self, operator: Operator, problem: FormatProblem) -> Prompt:
+        """Return the report on a reply without a module."""
+        ...
+
+    def lint(self, operator: Operator, violations: Sequence[Violation]) -> Prompt:
+        """Return the linter's report."""
+        ...
+
+    def verdict(self, operator: Operator, verdict: Verdict, debugger: str | None, summary: str | None) -> Prompt:
+        """Return the report on a failing verdict."""
+        ...
+
+    def summarise(self, operator: Operator, log: str) -> Prompt:
+        """Return the task for the summariser."""
+        ...
+
+
+class JudgeLike(Protocol):
+    """The judge, as a session uses it."""
+
+    async def judge(
+        self,
+        candidate: Candidate,
+        operator: Operator,
+        *,
+        dtypes: tuple[str, ...],
+        seed: int,
+        keep_going: bool = False,
+    ) -> Verdict:
+        """Return the verdict; never raises for what a candidate does."""
+        ...
+
+
+Parse = Callable[[str], Candidate | FormatProblem]
+Lint = Callable[[Candidate, Operator], Sequence[Violation]]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that the sessions of one run share."""
+
+    config: RunConfig
+    client: Client
+    judge: JudgeLike
+    prompts: PromptWriter
+    parse: Parse
+    lint: Lint
+    budget: Budget
+    stop: Stop
+    features: frozenset[str]  # of the target: what operators may need
+    summariser: Client | None = None
