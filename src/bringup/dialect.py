@@ -13,16 +13,33 @@ from bringup.verdict import Record
 
 
 class Dialect(Record):
-    """Allowlists and limits of one target's Triton. Names are fully qualified: `tl.load`, `torch.empty`."""
+    """Allowlists and limits of one target's Triton. Names are fully qualified: `tl.load`, `torch.empty`.
+
+    A target whose chip is narrower starts from a shipped dialect and replaces what differs:
+    `load_dialect("interpreter").model_copy(update={"name": ..., "tl_functions": ..., "rules": ...})`. Removing a name
+    from `tl_functions` also forbids the method of the same name on values in kernels (`tl.sum` and `x.sum()`).
+    """
 
     name: str
     description: str = ""
     dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")
+    # Inside kernels.
     tl_functions: tuple[str, ...] = Field(default=())  # callable inside kernels, `tl.math.*`, `libdevice.*` too
+    tl_constants: tuple[str, ...] = ()  # dtypes and types: usable in kernels without a call
+    kernel_methods: tuple[str, ...] = ()  # methods of values inside kernels: `x.to(...)`
+    kernel_attributes: tuple[str, ...] = ()  # attributes of values and dtypes inside kernels: `x.dtype`
+    kernel_builtins: tuple[str, ...] = ()  # Python built-ins that Triton compiles
+    # Outside kernels.
+    tl_host: tuple[str, ...] = ()  # `tl` names usable outside kernels: dtypes passed as constexpr
+    triton_functions: tuple[str, ...] = ()  # `triton.cdiv` ...
+    decorators: tuple[str, ...] = ()  # of kernels: `triton.jit` ...
     torch_functions: tuple[str, ...] = ()  # allocation, views, metadata: callable inside the wrapper
+    torch_constants: tuple[str, ...] = ()  # dtypes, memory formats, types for isinstance
     tensor_methods: tuple[str, ...] = ()  # methods of tensors allowed in the wrapper
     tensor_attributes: tuple[str, ...] = ()  # attributes (shape, dtype, device ...) allowed in the wrapper
-    builtins: tuple[str, ...] = ()  # Python built-ins allowed in the module
+    # Methods that read values of a tensor; only for operators whose result or its shape depends on values.
+    value_reads: tuple[str, ...] = ()
+    builtins: tuple[str, ...] = ()  # Python built-ins allowed outside kernels
     modules: tuple[str, ...] = ("torch", "triton", "tl", "math")  # names that the loader provides; nothing is imported
     rules: tuple[str, ...] = ()  # prose: what a kernel author must know; goes into the first prompt
     examples: str = "plain"  # folder of worked examples in bringup/prompts/examples

@@ -1,1 +1,7 @@
-"""linter."""
+"""The linter: AST rules, configured by a target's dialect, that tell what a candidate may not do before it is run."""
+
+from bringup.linter._lint import RULES, lint
+from bringup.linter._operators import computes, reads_values
+from bringup.linter._rule import Rule, RuleSet
+
+__all__ = ["RULES", "Rule", "RuleSet", "computes", "lint", "reads_values"]

@@ -1,0 +1,481 @@
+"""What is a tensor outside kernels: a small abstract interpretation of the host functions, statement by statement.
+
+It errs towards "unknown": a kind is only given when the code leaves no doubt, so that `n * 2`, `x.shape[0] * y` or
+`sum(sizes)` raise no alarm. What stays unknown is left to the dispatch spy at run time.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from bringup.linter._module import Module, arguments, dotted, words
+
+UNKNOWN: Final = 0
+NONE: Final = 1
+SCALAR: Final = 2  # numbers, bools, dtypes, devices, sizes and tuples of those
+STRING: Final = 3
+TENSOR: Final = 4
+TENSORS: Final = 5  # a list or tuple of tensors
+OBJECT: Final = 6  # certainly no tensor, but its elements may be anything
+
+Env = dict[str, int]
+
+# Only tensors have these, so a parameter on which one is used is a tensor.
+_EVIDENCE = words(
+    "shape stride dtype device ndim dim is_contiguous contiguous element_size storage_offset view reshape "
+    "unsqueeze expand permute transpose detach clone new_empty as_strided numel"
+)
+_SCALAR_METHODS = words(
+    "numel dim size stride element_size is_contiguous storage_offset data_ptr item tolist get_device "
+    "nelement ndimension is_floating_point is_complex is_signed is_conj is_neg is_same_size bit_length "
+    "is_integer"
+)
+_SCALAR_ATTRIBUTES = words(
+    "shape dtype device ndim layout itemsize nbytes is_cuda requires_grad eps max min tiny bits "
+    "smallest_normal is_floating_point is_complex is_signed type index"
+)
+_TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})
+_SEQUENCE_VIEWS = frozenset(
+    {"split", "chunk", "unbind", "tensor_split", "split_with_sizes", "hsplit", "vsplit", "dsplit"}
+)
+# Only tensors have these methods, and they return tensors.
+_TENSOR_METHODS = words(
+    "contiguous view reshape expand expand_as permute transpose unsqueeze squeeze flatten as_strided "
+    "detach clone new_empty narrow select movedim broadcast_to view_as"
+)
+_TORCH_TENSORS = words(
+    "empty empty_like empty_strided empty_permuted as_strided broadcast_to clone detach diagonal flatten "
+    "moveaxis movedim narrow permute ravel reshape select squeeze swapaxes swapdims t transpose unflatten "
+    "unsqueeze zeros ones full zeros_like ones_like full_like tensor arange"
+)
+_TORCH_SEQUENCES = words("broadcast_tensors chunk dsplit hsplit meshgrid split tensor_split unbind vsplit")
+_TORCH_SCALARS = words(
+    "broadcast_shapes can_cast finfo get_default_dtype iinfo is_complex is_floating_point is_same_size "
+    "is_tensor numel promote_types result_type Size"
+)
+_SCALAR_BUILTINS = words("int float bool len round divmod pow range isinstance any all repr str slice")
+_PASSING_BUILTINS = words("abs min max sum list tuple sorted reversed")
+
+
+def join(a: int, b: int) -> int:
+    """The kind of a value that is `a` on one path and `b` on another."""
+    if a == b:
+        return a
+    if NONE in (a, b):
+        return a + b - NONE
+    if {a, b} == {SCALAR, STRING}:
+        return SCALAR
+    if {a, b} <= {SCALAR, STRING, OBJECT}:
+        return OBJECT
+    return UNKNOWN
+
+
+class Kinds:
+    """Kinds of the expressions in host functions and module code; `of(node)` is UNKNOWN where nothing is certain."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._kinds: dict[int, int] = {}
+        self._returns: dict[str, int] = {}
+        self._active: set[str] = set()
+        self._collected: list[int] = []
+        for name in [z.name for z in module.hosts if z.name != "wrapper"]:
+            self._returned(name)
+        self._returned("wrapper")
+
+    def of(self, node: ast.AST) -> int:
+        """Return the kind of an expression."""
+        return self._kinds.get(id(node), UNKNOWN)
+
+    # -- functions ----------------------------------------------------------------------------------------------
+
+    def _returned(self, name: str) -> int:
+        if name in self._returns:
+            return self._returns[name]
+        function = self._module.functions.get(name)
+        if function is None or name in self._active or name in self._module.jit:
+            return UNKNOWN
+        self._active.add(name)
+        outer, self._collected = self._collected, []
+        self._block(function.body, self._parameters(function))
+        kind = self._collected[0] if self._collected else NONE
+        for other in self._collected[1:]:
+            kind = join(kind, other)
+        self._collected = outer
+        self._active.discard(name)
+        self._returns[name] = kind
+        return kind
+
+    def _parameters(self, function: ast.FunctionDef) -> Env:
+        """Kinds of the parameters: tensors by annotation or use; nothing is assumed of what isinstance asks about."""
+        tested: set[str] = set()
+        evidence: set[str] = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call):
+                name = dotted(node.func)
+                if name in {"isinstance", "torch.is_tensor", "type"} and node.args:
+                    tested.update(n.id for n in ast.walk(node.args[0]) if isinstance(n, ast.Name))
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _EVIDENCE:
+                evidence.add(node.value.id)
+        env: Env = {}
+        for argument in arguments(function.args):
+            name = argument.arg
+            annotation = dotted(argument.annotation) if argument.annotation else ""
+            if name in tested:
+                env[name] = UNKNOWN
+            elif name in evidence or annotation == "torch.Tensor":
+                env[name] = TENSOR
+            elif annotation in {"int", "float", "bool", "str"}:
+                env[name] = STRING if annotation == "str" else SCALAR
+            else:
+                env[name] = UNKNOWN
+        if function.name == "wrapper":
+            positional = [*function.args.posonlyargs, *function.args.args]
+            if positional and positional[0].arg in {"input", "self"} and positional[0].arg not in tested:
+                required = len(positional) > len(function.args.defaults)
+                env[positional[0].arg] = TENSOR if required else env[positional[0].arg]
+        for variadic in (function.args.vararg, function.args.kwarg):
+            if variadic:
+                env[variadic.arg] = OBJECT
+        return env
+
+    # -- statements ---------------------------------------------------------------------------------------------
+
+    def _block(self, body: list[ast.stmt], env: Env | None) -> Env | None:
+        """Run statements; None means that the end is not reached."""
+        for statement in body:
+            if env is None:
+                return None
+            env = self._statement(statement, env)
+        return env
+
+    def _statement(self, node: ast.stmt, env: Env) -> Env | None:
+        if isinstance(node, ast.Assign):
+            kind = self._expression(node.value, env)
+            for target in node.targets:
+                self._assign(target, node.value, kind, env)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value:
+                self._assign(node.target, node.value, self._expression(node.value, env), env)
+        elif isinstance(node, ast.AugAssign):
+            right = self._expression(node.value, env)
+            if isinstance(node.target, ast.Name):
+                left = env.get(node.target.id, UNKNOWN)
+                self._note(node.target, left)
+                env[node.target.id] = _arithmetic(left, right)
+            else:
+                self._expression(node.target, env)
+        elif isinstance(node, ast.Return):
+            self._collected.append(self._expression(node.value, env) if node.value else NONE)
+            return None
+        elif isinstance(node, ast.Raise | ast.Continue | ast.Break):
+            return None
+        elif isinstance(node, ast.If):
+            self._expression(node.test, env)
+            return _merge(
+                self._block(node.body, self._narrow(node.test, env, True)),
+                self._block(node.orelse, self._narrow(node.test, env, False)),
+            )
+        elif isinstance(node, ast.For | ast.While):
+            return self._loop(node, env)
+        elif isinstance(node, ast.Expr):
+            self._expression(node.value, env)
+        elif isinstance(node, ast.Assert):
+            self._expression(node.test, env)
+            return self._narrow(node.test, env, True)
+        elif isinstance(node, ast.FunctionDef):
+            env[node.name] = OBJECT
+            inner = {**env, **self._parameters(node)}
+            outer, self._collected = self._collected, []
+            self._block(node.body, inner)
+            self._collected = outer
+        elif isinstance(node, ast.Try):
+            after = self._block(node.body, dict(env))
+            for handler in node.handlers:
+                after = _merge(after, self._block(handler.body, dict(env)))
+            return self._block(node.finalbody, after)
+        elif isinstance(node, ast.With):
+            for item in node.items:
+                self._expression(item.context_expr, env)
+            return self._block(node.body, env)
+        elif isinstance(node, ast.Match):
+            self._expression(node.subject, env)
+            matched: Env | None = dict(env)
+            for case in node.cases:
+                inner = dict(env)
+                inner.update({n.name: UNKNOWN for n in ast.walk(case.pattern) if isinstance(n, ast.MatchAs) and n.name})
+                matched = _merge(matched, self._block(case.body, inner))
+            return matched
+        else:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self._expression(child, env)
+        return env
+
+    def _loop(self, node: ast.For | ast.While, env: Env) -> Env | None:
+        # Names that the body assigns are joined with their values before it; two rounds reach the fixed point
+        # of this lattice, whose only step is towards UNKNOWN.
+        assigned = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        current = dict(env)
+        for _ in range(2):
+            inner = dict(current)
+            if isinstance(node, ast.For):
+                kind = self._element(self._expression(node.iter, inner))
+                self._assign(node.target, None, kind, inner)
+            else:
+                self._expression(node.test, inner)
+            after = self._block(node.body, inner)
+            for name in assigned:
+                reached = after.get(name, UNKNOWN) if after is not None else UNKNOWN
+                current[name] = join(current.get(name, reached), reached)
+        return self._block(node.orelse, current) if node.orelse else current
+
+    def _assign(self, target: ast.expr, value: ast.expr | None, kind: int, env: Env) -> None:
+        if isinstance(target, ast.Name):
+            env[target.id] = kind
+        elif isinstance(target, ast.Tuple | ast.List):
+            if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
+                for one, source in zip(target.elts, value.elts, strict=True):
+                    self._assign(one, source, self.of(source), env)
+            else:
+                for one in target.elts:
+                    self._assign(one, None, self._element(kind), env)
+        elif isinstance(target, ast.Starred):
+            self._assign(target.value, None, OBJECT, env)
+        else:
+            self._expression(target, env)
+
+    @staticmethod
+    def _element(kind: int) -> int:
+        if kind in (TENSOR, TENSORS):
+            return TENSOR
+        return kind if kind in (SCALAR, STRING) else UNKNOWN
+
+    def _narrow(self, test: ast.expr, env: Env, truth: bool) -> Env:
+        """The environment in the branch where `test` came out as `truth`."""
+        env = dict(env)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._narrow(test.operand, env, not truth)
+        if isinstance(test, ast.BoolOp):
+            if isinstance(test.op, ast.And) == truth:
+                for value in test.values:
+                    env = self._narrow(value, env, truth)
+            return env
+        if isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name):
+            name = test.args[0].id
+            function = dotted(test.func)
+            types: list[str] = []
+            if function == "torch.is_tensor":
+                types = ["torch.Tensor"]
+            elif function == "isinstance" and len(test.args) == 2:
+                second = test.args[1]
+                types = [dotted(t) for t in (second.elts if isinstance(second, ast.Tuple) else [second])]
+            if types == ["torch.Tensor"]:
+                env[name] = TENSOR if truth else OBJECT
+            elif types and "torch.Tensor" not in types and all(types) and truth:
+                scalars = {"int", "float", "bool", "complex"}
+                env[name] = SCALAR if set(types) <= scalars else STRING if types == ["str"] else OBJECT
+        elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
+            none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+            if none and isinstance(test.ops[0], ast.Is if truth else ast.IsNot):
+                env[test.left.id] = NONE
+        return env
+
+    # -- expressions --------------------------------------------------------------------------------------------
+
+    def _note(self, node: ast.expr, kind: int) -> int:
+        known = self._kinds.get(id(node))
+        self._kinds[id(node)] = kind if known is None else join(known, kind)
+        return kind
+
+    def _expression(self, node: ast.expr, env: Env) -> int:
+        return self._note(node, self._evaluate(node, env))
+
+    def _evaluate(self, node: ast.expr, env: Env) -> int:
+        if isinstance(node, ast.Constant):
+            value = node.value
+            return NONE if value is None else STRING if isinstance(value, str | bytes) else SCALAR
+        if isinstance(node, ast.Name):
+            if node.id in env:
+                return env[node.id]
+            return OBJECT if node.id in self._module.functions else UNKNOWN
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, env)
+        if isinstance(node, ast.Call):
+            return self._call(node, env)
+        if isinstance(node, ast.BinOp):
+            left, right = self._expression(node.left, env), self._expression(node.right, env)
+            if left == STRING and isinstance(node.op, ast.Mod):
+                return STRING
+            return _arithmetic(left, right)
+        if isinstance(node, ast.UnaryOp):
+            kind = self._expression(node.operand, env)
+            return SCALAR if isinstance(node.op, ast.Not) else kind
+        if isinstance(node, ast.Compare):
+            kinds = [self._expression(node.left, env)] + [self._expression(c, env) for c in node.comparators]
+            plain = all(isinstance(o, ast.Is | ast.IsNot | ast.In | ast.NotIn) for o in node.ops)
+            return TENSOR if TENSOR in kinds and not plain else SCALAR
+        if isinstance(node, ast.BoolOp):
+            kind = -1
+            for operand in node.values:
+                found = self._expression(operand, env)
+                kind = found if kind < 0 else join(kind, found)
+                env = self._narrow(operand, env, isinstance(node.op, ast.And))
+            return kind
+        if isinstance(node, ast.IfExp):
+            self._expression(node.test, env)
+            return join(
+                self._expression(node.body, self._narrow(node.test, env, True)),
+                self._expression(node.orelse, self._narrow(node.test, env, False)),
+            )
+        if isinstance(node, ast.Tuple | ast.List):
+            return self._display([self._expression(e, env) for e in node.elts])
+        if isinstance(node, ast.Subscript):
+            self._expression(node.slice, env)
+            kind = self._expression(node.value, env)
+            if kind == TENSORS:
+                return TENSORS if isinstance(node.slice, ast.Slice) else TENSOR
+            return kind if kind in (TENSOR, SCALAR, STRING) else UNKNOWN
+        if isinstance(node, ast.JoinedStr):
+            for part in node.values:
+                if isinstance(part, ast.FormattedValue):
+                    self._expression(part.value, env)
+            return STRING
+        if isinstance(node, ast.NamedExpr):
+            kind = self._expression(node.value, env)
+            env[node.target.id] = kind
+            return kind
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            return self._comprehension(node, env)
+        if isinstance(node, ast.Lambda):
+            inner = {**env, **{a.arg: UNKNOWN for a in arguments(node.args)}}
+            self._expression(node.body, inner)
+            return OBJECT
+        if isinstance(node, ast.Dict | ast.Set):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self._expression(child, env)
+            return OBJECT
+        if isinstance(node, ast.Slice):
+            for part_ in (node.lower, node.upper, node.step):
+                if part_ is not None:
+                    self._expression(part_, env)
+            return SCALAR
+        if isinstance(node, ast.Starred):
+            return self._element(self._expression(node.value, env))
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._expression(child, env)
+        return UNKNOWN
+
+    @staticmethod
+    def _display(kinds: list[int]) -> int:
+        if not kinds:
+            return OBJECT
+        if all(k == TENSOR for k in kinds):
+            return TENSORS
+        return SCALAR if all(k in (SCALAR, STRING, NONE) for k in kinds) else OBJECT
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, env: Env) -> int:
+        env = dict(env)
+        for generator in node.generators:
+            kind = self._expression(generator.iter, env)
+            self._assign(generator.target, None, self._element(kind), env)
+            for test in generator.ifs:
+                self._expression(test, env)
+                env = self._narrow(test, env, True)
+        if isinstance(node, ast.DictComp):
+            self._expression(node.key, env)
+            self._expression(node.value, env)
+            return OBJECT
+        return self._display([self._expression(node.elt, env)])
+
+    def _attribute(self, node: ast.Attribute, env: Env) -> int:
+        name = dotted(node)
+        if name and name.split(".")[0] in {"torch", "triton", "tl", "math"}:
+            return SCALAR
+        kind = self._expression(node.value, env)
+        if node.attr in _TENSOR_ATTRIBUTES and kind == TENSOR:
+            return TENSOR
+        if node.attr in _SCALAR_ATTRIBUTES and kind not in (TENSORS, OBJECT):
+            return SCALAR
+        return SCALAR if kind == SCALAR else UNKNOWN
+
+    def _call(self, node: ast.Call, env: Env) -> int:
+        kinds = [self._expression(a, env) for a in node.args]
+        for keyword in node.keywords:
+            self._expression(keyword.value, env)
+        function = node.func
+        if isinstance(function, ast.Name):
+            return self._call_name(function.id, kinds, env)
+        if isinstance(function, ast.Attribute):
+            name = dotted(function)
+            root, _, rest = name.partition(".")
+            if root == "torch":
+                return _torch_result(rest)
+            if root in {"triton", "math"}:
+                return SCALAR
+            kind = self._expression(function.value, env)
+            return _method_result(function.attr, kind)
+        if isinstance(function, ast.Subscript):  # a kernel launch
+            self._expression(function, env)
+            return NONE
+        self._expression(function, env)
+        return UNKNOWN
+
+    def _call_name(self, name: str, kinds: list[int], env: Env) -> int:
+        if name in env:
+            return UNKNOWN
+        if name in self._module.functions:
+            return self._returned(name)
+        if name in _SCALAR_BUILTINS:
+            return STRING if name in {"str", "repr"} else SCALAR
+        if name in _PASSING_BUILTINS:
+            if all(k == SCALAR for k in kinds) and kinds:
+                return SCALAR
+            if name in {"list", "tuple", "reversed"}:
+                return kinds[0] if kinds and kinds[0] == TENSORS else OBJECT
+            return UNKNOWN
+        return OBJECT if name in {"set", "dict", "frozenset", "zip", "enumerate", "map", "filter", "iter"} else UNKNOWN
+
+
+def _arithmetic(left: int, right: int) -> int:
+    if left in (TENSORS, OBJECT) or right in (TENSORS, OBJECT):
+        return TENSORS if left == right == TENSORS else OBJECT if UNKNOWN not in (left, right) else UNKNOWN
+    if TENSOR in (left, right):
+        return TENSOR
+    if STRING in (left, right):
+        return STRING if UNKNOWN not in (left, right) else UNKNOWN
+    return SCALAR if left == right == SCALAR else UNKNOWN
+
+
+def _torch_result(name: str) -> int:
+    if name in _TORCH_TENSORS:
+        return TENSOR
+    if name in _TORCH_SEQUENCES:
+        return TENSORS
+    return SCALAR if name in _TORCH_SCALARS else UNKNOWN
+
+
+def _method_result(method: str, receiver: int) -> int:
+    if receiver == TENSOR:
+        if method in _SCALAR_METHODS:
+            return SCALAR
+        return TENSORS if method in _SEQUENCE_VIEWS else TENSOR
+    if receiver == STRING:
+        return UNKNOWN if method == "split" else STRING
+    if receiver == UNKNOWN:
+        if method in _SCALAR_METHODS:
+            return SCALAR
+        return TENSOR if method in _TENSOR_METHODS else UNKNOWN
+    return SCALAR if receiver == SCALAR else UNKNOWN
+
+
+def _merge(a: Env | None, b: Env | None) -> Env | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return {
+        name: join(a[name], b[name]) if name in a and name in b else a.get(name, b.get(name, UNKNOWN))
+        for name in a.keys() | b.keys()
+    }
