@@ -9,13 +9,6 @@ from typing import Any
 
 import torch
 
-# Where an operator's name may live, in the order in which documentation is looked for.
-_NAMESPACES: tuple[tuple[str, Any], ...] = (
-    ("torch", torch),
-    ("torch.Tensor", torch.Tensor),
-    ("torch.nn.functional", torch.nn.functional),
-)
-
 
 def lookup(path: str) -> Any:
     """Return the object at a dotted path below `torch`, or None."""
@@ -32,22 +25,15 @@ def lookup(path: str) -> Any:
 def qualified(name: str) -> str | None:
     """Return the dotted path of an operator: `softmax` -> `torch.softmax`, `T` -> `torch.Tensor.T`.
 
-    A private function without documentation (`torch._softmax_backward_data`) still counts; None when PyTorch has no
-    Python name for it (`jiterator_unary`, an entry of a library namespace such as `torch.ops.aten.x`).
+    A documented object wins over an undocumented one, so that `masked_fill`, say, is found as a method. None when
+    PyTorch has no Python name for it (`jiterator_unary`).
     """
-    candidates = [name]
-    if "." in name:
-        candidates.append(name.rsplit(".", 1)[0])
-    for candidate in candidates:
-        for prefix, _ in _NAMESPACES:
-            path = f"{prefix}.{candidate}"
-            if _is_function(lookup(path)):
-                return path
-    for candidate in candidates:
-        path = f"torch.ops.aten.{candidate.removeprefix('torch.ops.').removeprefix('aten.').split('.', 1)[0]}"
-        if lookup(path) is not None:
-            return path
-    return None
+    short = name.removeprefix("torch.ops.").removeprefix("torch.")
+    paths = [f"{prefix}.{short}" for prefix in ("torch", "torch.Tensor", "torch.nn.functional", "torch.ops")]
+    paths.append(f"torch.ops.aten.{short.removeprefix('aten.').split('.', 1)[0]}")
+    found = [path for path in paths if _is_function(lookup(path))]
+    documented = [path for path in found if len(inspect.getdoc(lookup(path)) or "") > 40 and ".ops." not in path]
+    return next(iter(documented or found), None)
 
 
 def _is_function(found: Any) -> bool:
@@ -58,15 +44,27 @@ def signature(name: str, overloads: tuple[str, ...] = ()) -> str:
     """Return the operator's signature as PyTorch documents it, else by inspection, else from the ATen schema."""
     path = qualified(name)
     found = lookup(path) if path else None
+    if inspect.isgetsetdescriptor(found):
+        return f"{name}(input) -> Tensor"  # an attribute: input.T
     documented = documented_signatures(name, inspect.getdoc(found) or "") if found is not None else []
     if documented:
         return documented[0]
-    short = name.rsplit(".", 1)[-1]
+    written = python_signature(path)
+    if written and "*args" not in written:
+        return written
+    schemas = aten_schemas(name, overloads)
+    return schemas[0].removeprefix("aten::") if schemas else written
+
+
+def python_signature(path: str | None) -> str:
+    """Return the signature that Python's inspection gives, empty for built-in functions."""
+    found = lookup(path) if path else None
+    if found is None or not inspect.isroutine(found):
+        return ""
     try:
-        return f"{short}{inspect.signature(found)}" if found is not None else ""
+        return f"{path.rsplit('.', 1)[-1] if path else ''}{inspect.signature(found)}"
     except (TypeError, ValueError):
-        schemas = aten_schemas(name, overloads)
-        return schemas[0] if schemas else ""
+        return ""
 
 
 def documented_signatures(name: str, doc: str) -> list[str]:

@@ -14,28 +14,36 @@ from bringup.suites._base import Suite
 def select(suite: Suite, patterns: Iterable[str]) -> list[Operator]:
     """Return the operators that the patterns name, each once, in the suite's order.
 
-    A pattern is `all` (every eligible operator), an exact name (an excluded operator too: it was asked for by name),
-    a glob (`special.*`, `*pool*`; eligible operators only), or `@file` with one pattern a line and `#` comments.
-    Raises UnknownOperator, with close names, for a pattern that matches nothing, ConfigError for an unreadable file.
+    A pattern is `all` (every eligible operator; write `[a]ll` for an operator of that name), an exact name (of an
+    excluded operator too: it was asked for by name), a glob (`special.*`, `*pool*`; eligible operators only), or
+    `@file` with one pattern a line and `#` comments. Raises UnknownOperator, with close names, for a pattern that
+    matches nothing, and ConfigError for a file that cannot be read.
     """
     operators = {operator.name: operator for operator in suite.operators()}
     chosen: set[str] = set()
     for pattern in _expand(patterns, set()):
         found = _matches(pattern, operators)
         if not found:
-            raise UnknownOperator(pattern, operators, suite.name)
+            raise UnknownOperator(pattern, operators, _where(suite, pattern, operators))
         chosen |= found
     return [operator for name, operator in operators.items() if name in chosen]
 
 
 def _matches(pattern: str, operators: dict[str, Operator]) -> set[str]:
-    if pattern in operators:  # before globbing: no name of OpInfo holds a wildcard, another suite's may
+    if pattern in operators and pattern != "all":
         return {pattern}
     return {
         name
         for name, operator in operators.items()
         if operator.exclusion is None and (pattern == "all" or fnmatch.fnmatchcase(name, pattern))
     }
+
+
+def _where(suite: Suite, pattern: str, operators: dict[str, Operator]) -> str:
+    excluded = [operator for name, operator in operators.items() if fnmatch.fnmatchcase(name, pattern)]
+    if not excluded:
+        return suite.name
+    return f"{suite.name} (only excluded operators match, {excluded[0].name} first: {excluded[0].exclusion})"
 
 
 def _expand(patterns: Iterable[str], open_files: set[Path]) -> Iterator[str]:
