@@ -152,10 +152,14 @@ def _load(path: Path) -> Mapping[str, Any]:
 
 
 def _read_log(path: Path | None) -> set[str]:
+    """Return the logged keys, and cut a last line that a kill left without its end: its reply was never returned."""
     if path is None or not path.exists():
         return set()
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return set(lines[:-1])  # a last line without its end was cut by a kill, before the reply was returned
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if len(whole) < len(data):
+        os.truncate(path, len(whole))
+    return set(whole.decode().split("\n")[:-1])
 
 
 def _append(path: Path, key: str) -> None:

@@ -1,0 +1,247 @@
+"""What the clients over HTTP share: the key, server-sent events, and what each failure means.
+
+The OpenAI and Anthropic SDKs make the requests; bodies are read here, because a size limit, a malformed event and a
+stream that breaks off must be told apart, and because vendors add fields that no SDK knows.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import math
+import os
+import time
+from collections.abc import AsyncIterator, Mapping
+from types import ModuleType
+from typing import Any, Protocol
+
+from bringup.clients._base import Usage
+from bringup.clients._retry import Fault
+from bringup.errors import ClientRefused, ConfigError, ContextExceeded, MissingKey
+
+_RETRIED = frozenset({408, 409, 425, 429})
+_LINE_SLACK = 65_536
+_NO_KEY = "none"
+
+
+class Body(Protocol):
+    """A response whose body has not been read yet."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The response's headers."""
+        ...
+
+    def iter_bytes(self) -> AsyncIterator[bytes]:
+        """Yield the body as it comes."""
+        ...
+
+
+def read_key(client: str, variable: str | None, default: str, optional: bool) -> tuple[str, tuple[str, ...], str]:
+    """Return the key, the secrets to hide (none for a dummy key), and the name of its environment variable.
+
+    `optional`: an endpoint of one's own, which may need no key unless a variable was named for it.
+    Raises MissingKey, or ConfigError (without the key) for one that cannot be sent in a header.
+    """
+    name = variable or default
+    key = os.environ.get(name, "").strip()
+    if not key:
+        if optional and variable is None:
+            return _NO_KEY, (), name
+        raise MissingKey(client, name)
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError(f"environment variable {name}", "holds characters that no API key has", "set it anew")
+    return key, (key,), name
+
+
+def checked_url(url: str) -> str:
+    """Return `url`; raises ConfigError when it is no HTTP URL."""
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError("client.base_url", "must start with http:// or https://", "such as http://localhost:8000/v1")
+    return url
+
+
+async def read_body(body: Body, limit: int) -> Any:
+    """Read a whole JSON body of at most `limit` bytes; raises Fault when it is longer or no JSON."""
+    data = bytearray()
+    async for piece in body.iter_bytes():
+        data += piece
+        if len(data) > limit:
+            raise Fault(f"a body of more than {limit} bytes")
+    return _parse(bytes(data), "body")
+
+
+async def read_events(body: Body, limit: int) -> AsyncIterator[Any]:
+    """Yield the JSON data of server-sent events until the stream or `[DONE]` ends it.
+
+    An event longer than `limit` bytes, or one that is no JSON, raises Fault; one that the end of the stream cuts is
+    dropped (the caller knows by its own marks whether the reply is whole).
+    """
+    buffer = bytearray()
+    data: list[bytes] = []
+    size = 0
+    async for piece in body.iter_bytes():
+        start = 0
+        while (end := piece.find(b"\n", start)) >= 0:
+            line = bytes(buffer) + piece[start:end]
+            buffer.clear()
+            start = end + 1
+            line = line.rstrip(b"\r")
+            if not line:
+                if data:
+                    joined = b"\n".join(data)
+                    data, size = [], 0
+                    if joined.strip() == b"[DONE]":
+                        return
+                    yield _parse(joined, "event")
+            elif line.startswith(b"data:"):
+                data.append(line[5:].removeprefix(b" "))
+                size += len(line)
+        buffer += piece[start:]
+        if len(buffer) + size > limit:
+            raise Fault(f"an event of more than {limit} bytes")
+    if data:
+        joined = b"\n".join(data)
+        if joined.strip() != b"[DONE]":
+            try:
+                last = json.loads(joined)
+            except ValueError:
+                return
+            yield last
+
+
+def event_limit(reply_bytes: int) -> int:
+    """Return the bytes that one event or body may have: every byte of a reply may come as a six-byte escape."""
+    return reply_bytes * 6 + _LINE_SLACK
+
+
+class Text:
+    """Collects a reply's text up to a limit in bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pieces: list[str] = []
+        self._size = 0
+        self.cut = False
+
+    def add(self, piece: Any) -> bool:
+        """Add a piece (anything but text counts as none); returns False when the text is full."""
+        if isinstance(piece, list):  # content as parts
+            return all(self.add(part.get("text")) for part in piece if isinstance(part, dict))
+        if not isinstance(piece, str) or not piece:
+            return not self.cut
+        data = piece.encode("utf-8", "replace")
+        room = self._limit - self._size
+        if len(data) > room:
+            self.cut = True
+            piece = data[:room].decode("utf-8", "ignore")
+        self._pieces.append(piece)
+        self._size += min(len(data), room)
+        return not self.cut
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+
+def count(mapping: Any, *path: str) -> int:
+    """Return the non-negative integer at `path` in nested JSON, 0 when there is none."""
+    for key in path:
+        mapping = mapping.get(key) if isinstance(mapping, dict) else None
+    return max(0, mapping) if isinstance(mapping, int) and not isinstance(mapping, bool) else 0
+
+
+def empty_reply(finish_reason: str, usage: Usage | None) -> Fault:
+    """Return the fault of a reply without text."""
+    return Fault(f"an empty reply (finish reason {finish_reason or 'none'})", usage=usage)
+
+
+def explain(error: Exception, sdk: ModuleType, key_variable: str, model: str) -> Fault:
+    """Say what an exception of `sdk` (openai or anthropic: their exceptions have the same names) means."""
+    if isinstance(error, sdk.APIStatusError):
+        return _explain_status(error, key_variable, model)
+    if isinstance(error, sdk.APITimeoutError):
+        return Fault("the connection timed out", advice="raise client.timeout_seconds")
+    root = type(error).__module__.partition(".")[0]
+    if isinstance(error, sdk.APIConnectionError | OSError) or root in {
+        "httpx",
+        "httpx2",
+        "httpcore",
+        "httpcore2",
+        "h11",
+    }:
+        cause = error.__cause__ if isinstance(error, sdk.APIConnectionError) and error.__cause__ else error
+        detail = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+        return Fault(f"no connection ({detail})", advice="is the server running? check client.base_url")
+    if isinstance(error, sdk.APIError):
+        return Fault(f"{type(error).__name__}: {error}")
+    return Fault(f"unexpected {type(error).__name__}: {error}", retry=False)
+
+
+def explain_event(error: Any) -> Fault:
+    """Say what an error that arrives inside a stream or a 200 body means."""
+    fields = error if isinstance(error, dict) else {"message": error}
+    message = str(fields.get("message") or fields)
+    status = fields.get("code")
+    if isinstance(status, int) and 400 <= status < 500 and status not in _RETRIED:
+        return Fault(f"error {status}: {message}", retry=False, error=ClientRefused)
+    if _is_context(fields, message):
+        return Fault(message, retry=False, error=ContextExceeded)
+    return Fault(f"an error in the stream: {message}")
+
+
+def _explain_status(error: Any, key_variable: str, model: str) -> Fault:
+    status = int(error.status_code)
+    body = error.body if isinstance(error.body, dict) else {}
+    inner = body.get("error")
+    fields: dict[str, Any] = inner if isinstance(inner, dict) else body
+    message = str(fields.get("message") or (inner if isinstance(inner, str) else "") or fields.get("detail") or "")
+    if not message:
+        message = str(body if body else error.message)
+    reason = f"HTTP {status}" if message.startswith("Error code") else f"HTTP {status}: {message}"
+    if fields.get("code") == "insufficient_quota" or fields.get("type") == "insufficient_quota":
+        return Fault(reason, retry=False, advice="the account's quota is used up", error=ClientRefused)
+    if status in _RETRIED or status >= 500:
+        return Fault(reason, retry_after=retry_after(error.response.headers))
+    if status == 413 or _is_context(fields, message):
+        return Fault(reason, retry=False, advice="lower attempts.context_tokens", error=ContextExceeded)
+    advice = {
+        401: f"the key in {key_variable} is not accepted",
+        402: "the account has no credit",
+        403: f"the key in {key_variable} may not use model {model}",
+        404: f"check client.base_url and client.model ({model})",
+    }.get(status, "check client.model and the sampling fields of `client`")
+    return Fault(reason, retry=False, advice=advice, error=ClientRefused)
+
+
+def _is_context(fields: Mapping[str, Any], message: str) -> bool:
+    text = message.lower()
+    marks = ("maximum context length", "context window", "prompt is too long", "context size")
+    return fields.get("code") == "context_length_exceeded" or any(mark in text for mark in marks)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the server asks to wait (RFC 9110, 10.2.3: seconds or a date), or None."""
+    try:
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    except (KeyError, ValueError):
+        pass
+    value = headers.get("retry-after", "")
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return None if math.isnan(seconds) else max(0.0, seconds)
+
+
+def _parse(data: bytes, what: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        start = data[:80].decode("utf-8", "replace")
+    raise Fault(f"a malformed {what}: {start!r}")

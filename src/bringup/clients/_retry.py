@@ -1,0 +1,177 @@
+"""How every model endpoint is asked: slots, time-out, retries with exponential backoff, no secret in any message."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from bringup.clients._base import Reply, Usage
+from bringup.errors import ClientError
+
+log = logging.getLogger("bringup.clients")
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """When and how often to ask again. The wait before the n-th retry is drawn from [w/2, w], w = base * 2^(n-1)."""
+
+    retries: int = 6
+    base_seconds: float = 1.0
+    cap_seconds: float = 60.0  # of w
+    retry_after_cap_seconds: float = 600.0  # of what the server asks for
+
+    def wait(self, failures: int, retry_after: float | None) -> float:
+        """Return the seconds to wait after `failures` failed tries; never less than the server's Retry-After."""
+        # The exponent is bounded since 2.0**1024 overflows.
+        full = min(self.cap_seconds, self.base_seconds * 2.0 ** min(failures - 1, 60))
+        # Half of the wait is random, so that calls that failed together do not come back together.
+        drawn = random.uniform(full / 2, full)
+        return max(drawn, min(retry_after or 0.0, self.retry_after_cap_seconds))
+
+
+class Fault(Exception):
+    """One failed try, told without secrets. `error` is raised when it is not to be retried, or after all retries."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry: bool = True,
+        retry_after: float | None = None,
+        advice: str = "",
+        error: type[ClientError] = ClientError,
+        usage: Usage | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry = retry
+        self.retry_after = retry_after
+        self.advice = advice
+        self.error = error
+        self.usage = usage  # what the try cost all the same
+
+
+class Endpoint:
+    """One model endpoint, with all the calls that this process makes to it.
+
+    A Retry-After holds all of them back, not only the call that was told.
+    """
+
+    def __init__(
+        self, name: str, url: str, secrets: tuple[str, ...], policy: RetryPolicy, concurrency: int, timeout: float
+    ) -> None:
+        """Name the endpoint for messages by client `name` and `url`; `timeout` (seconds) bounds one whole try."""
+        self.where = f"{name} {without_credentials(url)}"
+        self.policy = policy
+        self.discarded = Usage()  # tokens of tries whose replies could not be used
+        self.retried = 0
+        self._secrets = secrets
+        self._slots = asyncio.Semaphore(concurrency)
+        self._timeout = timeout
+        self._not_before = 0.0
+
+    async def ask(
+        self, what: str, attempt: Callable[[], Awaitable[Reply]], explain: Callable[[Exception], Fault]
+    ) -> Reply:
+        """Return the reply of the first try that works; `what` names the call in the log.
+
+        `explain` turns an exception of `attempt` into a Fault. Raises ClientError (or the fault's own class) in one
+        line. Nothing is chained to it, since a library's exception may hold the request with the key.
+        """
+        started = time.monotonic()
+        tries = self.policy.retries + 1
+        number = 1
+        while True:
+            outcome = await self._try(attempt, explain)
+            if isinstance(outcome, Reply):
+                seconds = time.monotonic() - started
+                return outcome.model_copy(update={"seconds": seconds, "text": self._clean(outcome.text)})
+            reason = self.redact(outcome.reason)
+            self._count(outcome.usage)
+            advice = f"; {outcome.advice}" if outcome.advice else ""
+            if not outcome.retry:
+                raise outcome.error(f"{self.where}: {reason}{advice}")
+            if number >= tries:
+                spent = f"{tries} tries in {time.monotonic() - started:.0f} s" if tries > 1 else "1 try"
+                raise outcome.error(f"{self.where}: no usable answer after {spent}: {reason}{advice}")
+            wait = self.policy.wait(number, outcome.retry_after)
+            if outcome.retry_after:
+                self._not_before = max(self._not_before, time.monotonic() + wait)
+            number += 1
+            self.retried += 1
+            log.warning("%s: %s: %s; try %d of %d in %.1f s", self.where, what, reason, number, tries, wait)
+            await asyncio.sleep(wait)
+
+    async def _try(
+        self, attempt: Callable[[], Awaitable[Reply]], explain: Callable[[Exception], Fault]
+    ) -> Reply | Fault:
+        async with self._slots:
+            while (hold := self._not_before - time.monotonic()) > 0:  # noqa: ASYNC110 (a time to come, no event)
+                await asyncio.sleep(hold)
+            timeout = asyncio.timeout(self._timeout)
+            try:
+                async with timeout:
+                    return await attempt()
+            except Fault as fault:
+                return fault
+            except Exception as error:
+                if isinstance(error, TimeoutError) and timeout.expired():
+                    return Fault(f"no whole reply within {self._timeout:g} s", advice="raise client.timeout_seconds")
+                return explain(error)
+
+    def redact(self, text: str) -> str:
+        """Return `text` as one line of at most 400 characters without any secret."""
+        text = " ".join(hide(text, self._secrets).split())
+        return text if len(text) <= 400 else f"{text[:400]}…"
+
+    def _clean(self, text: str) -> str:
+        # A lone surrogate can be sent as a JSON escape, and no file or database takes it.
+        return hide_exactly(text, self._secrets).encode("utf-8", "replace").decode("utf-8")
+
+    def _count(self, usage: Usage | None) -> None:
+        if usage is None:
+            return
+        old = self.discarded
+        self.discarded = Usage(
+            input_tokens=old.input_tokens + usage.input_tokens,
+            output_tokens=old.output_tokens + usage.output_tokens,
+            reasoning_tokens=old.reasoning_tokens + usage.reasoning_tokens,
+            cached_tokens=old.cached_tokens + usage.cached_tokens,
+            estimated=old.estimated or usage.estimated,
+        )
+
+
+def hide_exactly(text: str, secrets: tuple[str, ...]) -> str:
+    """Replace every occurrence of a secret in `text`."""
+    for secret in secrets:
+        for form in {secret, quote(secret, safe=""), quote(secret)}:
+            text = text.replace(form, "[key]")
+    return text
+
+
+def hide(text: str, secrets: tuple[str, ...]) -> str:
+    """Replace secrets, and what looks like one or a part of one: servers like to quote the key, half masked."""
+    text = hide_exactly(text, secrets)
+    text = re.sub(r"\b(sk|pk|key|api)[-_][\w*.…-]{6,}", "[key]", text)
+    text = re.sub(r"\b(Bearer|Basic)\s+[^\s'\",;]+", r"\1 [key]", text, flags=re.IGNORECASE)
+    for secret in secrets:
+        size = 8
+        parts = {secret[i : i + size] for i in range(len(secret) - size + 1)}
+        text = re.sub(r"[^\s'\",;:()]+", lambda m: "[key]" if any(p in m[0] for p in parts) else m[0], text)  # noqa: B023
+    return text
+
+
+def without_credentials(url: str) -> str:
+    """Return `url` without user, password, query and fragment."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return "(malformed URL)"
+    return f"{parts.scheme}://{host}{parts.path}".rstrip("/")
