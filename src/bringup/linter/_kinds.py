@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from bringup.linter._module import Module, arguments, dotted, words
+from bringup.linter._module import Module, arguments, dotted, nested_zone, words
 
 UNKNOWN: Final = 0
 NONE: Final = 1
@@ -80,6 +80,7 @@ class Kinds:
         self._returns: dict[str, int] = {}
         self._active: set[str] = set()
         self._collected: list[int] = []
+        self._zones = {z.name: z for z in module.hosts}
         for name in [z.name for z in module.hosts if z.name != "wrapper"]:
             self._returned(name)
         self._returned("wrapper")
@@ -109,15 +110,17 @@ class Kinds:
 
     def _parameters(self, function: ast.FunctionDef) -> Env:
         """Kinds of the parameters: tensors by annotation or use; nothing is assumed of what isinstance asks about."""
-        tested: set[str] = set()
-        evidence: set[str] = set()
-        for node in ast.walk(function):
-            if isinstance(node, ast.Call):
-                name = dotted(node.func)
-                if name in {"isinstance", "torch.is_tensor", "type"} and node.args:
-                    tested.update(n.id for n in ast.walk(node.args[0]) if isinstance(n, ast.Name))
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _EVIDENCE:
-                evidence.add(node.value.id)
+        zone = self._zones.get(function.name)
+        if zone is None or zone.function is not function:  # nested: its code is part of the zone around it
+            zone = nested_zone(function)
+        tested = {
+            n.id
+            for call in zone.of(ast.Call)
+            if call.args and zone.called(call) in {"isinstance", "torch.is_tensor", "type"}
+            for n in ast.walk(call.args[0])
+            if isinstance(n, ast.Name)
+        }
+        evidence = {c.root_name for c in zone.chains if c.path[0] in _EVIDENCE}
         env: Env = {}
         for argument in arguments(function.args):
             name = argument.arg

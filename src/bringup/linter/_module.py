@@ -17,7 +17,7 @@ def words(text: str, prefix: str = "") -> frozenset[str]:
     return frozenset(prefix + word for word in text.split())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Chain:
     """An attribute chain `root.a.b`: its root expression, the path and whether the whole is called."""
 
@@ -26,16 +26,8 @@ class Chain:
     node: ast.Attribute
     call: ast.Call | None
     store: bool
-
-    @property
-    def root_name(self) -> str:
-        """The root when it is a name, else the empty string."""
-        return self.root.id if isinstance(self.root, ast.Name) else ""
-
-    @property
-    def dotted(self) -> str:
-        """The chain as text: `tl.math.exp`."""
-        return ".".join((self.root_name or "...", *self.path))
+    root_name: str  # the root when it is a name, else the empty string
+    dotted: str  # the chain as text: `tl.math.exp`
 
 
 @dataclass(slots=True)
@@ -48,11 +40,19 @@ class Zone:
     names: list[ast.Name] = field(default_factory=list)  # loads that are not the root of a chain
     chains: list[Chain] = field(default_factory=list)
     bound: set[str] = field(default_factory=set)  # parameters and everything assigned in it
+    _calls: dict[int, str] | None = None
 
     @property
     def name(self) -> str:
         """The function's name; "module" outside functions."""
         return self.function.name if self.function else "module"
+
+    def called(self, call: ast.Call) -> str:
+        """The dotted name of what a call of this zone calls; empty when it is no dotted name."""
+        if self._calls is None:
+            self._calls = {id(c.call): c.dotted for c in self.chains if c.call is not None and c.root_name}
+        function = call.func
+        return function.id if isinstance(function, ast.Name) else self._calls.get(id(call), "")
 
     def of(self, *types: type[N]) -> list[N]:
         """Return the zone's nodes of the given types, in source order within each type."""
@@ -138,6 +138,14 @@ class Module:
         return list(seen.values())
 
 
+def nested_zone(function: ast.FunctionDef) -> Zone:
+    """A zone of its own for a function inside another one."""
+    zone = Zone("host", function)
+    for statement in function.body:
+        _collect(statement, zone)
+    return zone
+
+
 def arguments(args: ast.arguments) -> list[ast.arg]:
     """All parameters of a function, in order, with `*args` and `**kwargs`."""
     found = [*args.posonlyargs, *args.args]
@@ -171,6 +179,18 @@ def _takes_constexpr(node: ast.FunctionDef) -> bool:
     return any(uses) or any(isinstance(n, ast.Attribute) and dotted(n).startswith("tl.") for n in ast.walk(node))
 
 
+# For each type of node the fields that hold other nodes, last first; contexts, operators and plain values are left out.
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(
+        name
+        for name in reversed(kind._fields)
+        if name not in {"ctx", "op", "ops", "id", "attr", "type_comment", "kind"}
+    )
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+
+
 def _collect(start: ast.AST, zone: Zone) -> None:
     """Put `start` and everything below it into the zone. Parents come before children."""
     nodes, bound = zone.nodes, zone.bound
@@ -179,10 +199,15 @@ def _collect(start: ast.AST, zone: Zone) -> None:
     stack: list[ast.AST] = [start]
     while stack:
         node = stack.pop()
-        kind = type(node)
-        if kind is ast.Load or kind is ast.Store:
+        kind: type[ast.AST] = type(node)
+        fields = _FIELDS.get(kind)
+        if fields is None:  # a string or None in a list of nodes
             continue
-        nodes.setdefault(kind, []).append(node)
+        same = nodes.get(kind)
+        if same is None:
+            nodes[kind] = [node]
+        else:
+            same.append(node)
         if kind is ast.Name:
             name = cast(ast.Name, node)
             if type(name.ctx) is not ast.Load:
@@ -202,8 +227,11 @@ def _collect(start: ast.AST, zone: Zone) -> None:
                     path.append(root.attr)
                     root = root.value
                 path.reverse()
+                root_name = root.id if isinstance(root, ast.Name) else ""
+                name_ = ".".join((root_name or "...", *path))
                 store = type(attribute.ctx) is not ast.Load
-                zone.chains.append(Chain(root, tuple(path), attribute, calls.get(id(attribute)), store))
+                chain = Chain(root, tuple(path), attribute, calls.get(id(attribute)), store, root_name, name_)
+                zone.chains.append(chain)
             stack.append(attribute.value)
             continue
         if kind is ast.Call:
@@ -218,4 +246,10 @@ def _collect(start: ast.AST, zone: Zone) -> None:
             bound.update((a.asname or a.name.split(".")[0]) for a in cast(ast.Import, node).names)
         elif kind is ast.MatchAs or kind is ast.MatchStar:
             bound.add(cast(ast.MatchAs, node).name or "")
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+        # The same as ast.iter_child_nodes in reverse, inlined: this loop is half of the linter's time.
+        for name_ in fields:
+            value = getattr(node, name_)
+            if type(value) is list:
+                stack.extend(value[::-1])
+            elif value is not None:
+                stack.append(value)

@@ -322,27 +322,34 @@ def _readonly_container(node: ast.expr) -> bool:
 _READS = frozenset({"get", "items", "keys", "values", "index", "count"})
 
 
+def _readings(zone: Zone) -> set[int]:
+    """Names and expressions of a zone that stand where they can only be read."""
+    reading: set[int] = set()
+    for subscript in zone.of(ast.Subscript):
+        if isinstance(subscript.value, ast.Name) and isinstance(subscript.ctx, ast.Load):
+            reading.add(id(subscript.value))
+    for compare in zone.of(ast.Compare):
+        reading.update(id(c) for c in compare.comparators)
+    reading.update(id(loop.iter) for loop in zone.of(ast.For))
+    reading.update(id(loop.iter) for loop in zone.of(ast.comprehension))
+    for call in zone.of(ast.Call):
+        function = zone.called(call)
+        if function in {"len", "triton.autotune", "triton.heuristics"}:
+            reading.update(id(a) for a in call.args)
+            reading.update(id(k.value) for k in call.keywords)
+    return reading
+
+
 def _changing_use(context: Context, name: str) -> ast.AST | None:
     """The first use of a module-level container that is more than reading it."""
     module = context.module
     for zone in module.zones:
         if zone.function is not None and name in zone.bound:
             continue
-        reading: set[int] = set()
-        for subscript in zone.of(ast.Subscript):
-            if isinstance(subscript.value, ast.Name) and isinstance(subscript.ctx, ast.Load):
-                reading.add(id(subscript.value))
-        for compare in zone.of(ast.Compare):
-            reading.update(id(c) for c in compare.comparators)
-        reading.update(id(loop.iter) for loop in zone.of(ast.For))
-        reading.update(id(loop.iter) for loop in zone.of(ast.comprehension))
-        for call in zone.of(ast.Call):
-            function = dotted(call.func)
-            if function in {"len", "triton.autotune", "triton.heuristics"}:
-                reading.update(id(a) for a in call.args)
-                reading.update(id(k.value) for k in call.keywords)
-        for use in zone.names:
-            if use.id == name and id(use) not in reading:
+        uses = [use for use in zone.names if use.id == name]
+        reading = _readings(zone) if uses else set()
+        for use in uses:
+            if id(use) not in reading:
                 return use
         for chain in zone.chains:
             if chain.root_name == name and not (len(chain.path) == 1 and chain.call and chain.path[0] in _READS):
