@@ -8,7 +8,10 @@ from collections.abc import Iterator
 _ROLE = re.compile(r":(?:py:)?(func|meth|class|attr|mod|data|math|ref|doc|obj|const|exc|paramref):`([^`]*)`", re.S)
 _TITLED = re.compile(r"^(.*?)\s*<([^<>]+)>$", re.S)
 _NAME = re.compile(r"[A-Za-z_][\w.]*$")
-_WORDS = r"(?:\b[Ss]ee(?: also)?|[Aa]lias (?:for|of|to)|[Ee]quivalent to|[Vv]ersion of|[Vv]ariant of|[Ss]ame as|operation as)"
+_WORDS = (
+    r"(?:\b[Ss]ee(?: also)?|[Aa]lias (?:for|of|to)|[Ee]quivalent to|[Vv]ersion of|[Vv]ariant of|[Ss]ame as"
+    r"|operation as)"
+)
 _CLOSE = re.compile(rf"{_WORDS}\s+(?:the )?$")
 # References in prose: "See torch.max", "Alias of ``torch.outer``".
 _PROSE = re.compile(rf"{_WORDS}\s+`{{0,2}}((?:torch|Tensor)\.[A-Za-z_][\w.]*\w)")

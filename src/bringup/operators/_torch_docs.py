@@ -25,14 +25,17 @@ _IRRELEVANT = re.compile(
     r"""^torch\.(?:
         Tensor | dtype | device | layout | memory_format | Generator | Size | finfo | iinfo
         | (?:get|set)_default_\w+ | set_\w+ | is_\w+ | no_grad | enable_grad | inference_mode | manual_seed | seed
-        | use_deterministic_algorithms | backends\..* | squeeze | ones | nn\.Module(?:\..*)? | nn\.Parameter | autograd\..* | compile | jit\..*
-        | cuda\..*
+        | use_deterministic_algorithms | backends\..* | nn\.Module(?:\..*)? | nn\.Parameter | autograd\..* | compile
+        | jit\..* | cuda\..*
         | func\..* | vmap | utils\..* | distributed\..* | Storage | TypedStorage | UntypedStorage | Tensor\.(?:backward
         | grad | requires_grad_? | detach_? | device | dtype | numpy | cpu | cuda | is_\w+ | tolist | size | dim
         | ndim | shape | stride | storage\w* | data_ptr)
     )$""",
     re.X,
 )
+
+# Functions that docstrings mention for a detail only: "squeezed (see torch.squeeze)", "a tensor of torch.ones".
+_DETAILS = {"torch.squeeze", "torch.ones"}
 
 
 class _Note(TypedDict, total=False):
@@ -82,8 +85,8 @@ def _operator_doc(name: str, overloads: tuple[str, ...]) -> RawDoc:
     doc = docstring(path)
     refers, unresolved = _resolve_all(doc, path or "torch")
     note = notes().get(name, {})
-    refers |= dict.fromkeys(note.get("see", []), True)
-    parts = [plain(doc) if doc else note.get("text", "")]
+    refers |= {target: True for target in note.get("see", []) if target != path}
+    parts = [plain(doc), note.get("text", "")]
     if path and name != path.removeprefix("torch."):
         parts.insert(0, f"{name}: this is {path}.")
     if not doc:
@@ -120,7 +123,7 @@ def _resolve_all(doc: str, home: str) -> tuple[dict[str, bool], list[str]]:
         if path is None:
             if not _IRRELEVANT.match(target if target.startswith("torch.") else f"torch.{target}"):
                 unresolved.setdefault(target)
-        elif not _IRRELEVANT.match(path):
+        elif path != home and not _IRRELEVANT.match(path) and (path not in _DETAILS or "operation as" in doc):
             resolved[path] = resolved.get(path, False) or role == "close"
     return resolved, list(unresolved)
 
@@ -130,7 +133,7 @@ def resolve(target: str, home: str, role: str = "func") -> str | None:
 
     A name without a module is looked for beside `home` first, then in torch, Tensor, nn.functional, special, linalg.
     A `torch.x` that PyTorch documents elsewhere (torch.unfold is Tensor.unfold) is found there; one without any
-    docstring leads to what our own note on it says. The docstring at `home` itself is never the answer; names of
+    docstring leads to what our own note on it says. The docstring at `home` itself is the last choice; names of
     modules and of undocumented objects give None.
     """
     candidates = []
@@ -146,10 +149,10 @@ def resolve(target: str, home: str, role: str = "func") -> str | None:
         candidates += [f"{space}.{target}" for space in spaces if space]
     candidates += notes().get(last, {}).get("see", [])
     for path in candidates:
-        found = lookup(path) if path != home else None
-        if found is not None and not inspect.ismodule(found) and _documented(found, path):
+        found = lookup(path)
+        if path != home and found is not None and not inspect.ismodule(found) and _documented(found, path):
             return path
-    return None
+    return home if home in candidates else None
 
 
 def _documented(found: Any, path: str) -> bool:

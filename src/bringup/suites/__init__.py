@@ -3,5 +3,6 @@
 from bringup.suites._base import CaseInputs, Suite, get_suite, suites
 from bringup.suites._devices import on_device
 from bringup.suites._select import select
+from bringup.suites.opinfo import resurvey
 
-__all__ = ["CaseInputs", "Suite", "get_suite", "on_device", "select", "suites"]
+__all__ = ["CaseInputs", "Suite", "get_suite", "on_device", "resurvey", "select", "suites"]

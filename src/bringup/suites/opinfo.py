@@ -13,7 +13,7 @@ from bringup.errors import EnvironmentFault, UnknownOperator
 from bringup.operators import CATEGORIES, DTYPES, CallShape, Category, DocNode, Operator
 from bringup.suites import _opinfo_rules
 from bringup.suites._base import CaseInputs
-from bringup.suites._cache import Progress, cached, compute, torch_build, torch_version
+from bringup.suites._cache import Progress, cache_directory, cached, compute, torch_build, torch_version
 from bringup.suites._opinfo_facts import Facts, Survey, read_survey
 
 SURVEY_MODULE = "bringup.suites._opinfo_survey"
@@ -97,6 +97,15 @@ def load_survey(progress: Progress | None = None) -> Survey:
     if survey is None:
         raise EnvironmentFault(f"{name}: survey of another format; reinstall bringup")
     return survey
+
+
+def resurvey(progress: Progress | None = None) -> tuple[bytes, str, list[tuple[str, int, int]]]:
+    """Survey the installed torch anew; return the file's bytes, where the cache keeps them, and the funnel."""
+    name = f"opinfo-{torch_build()}.json.gz"
+    data = compute(SURVEY_MODULE, name, progress)
+    survey = read_survey(data, name)
+    assert survey is not None  # written by this code, so of this format
+    return data, str(cache_directory() / name), _opinfo_rules.funnel(survey.operators)
 
 
 @functools.cache

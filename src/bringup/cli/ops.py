@@ -1,0 +1,300 @@
+"""`bringup ops`: the operators of a suite, which of them count, and what a model is told about one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bringup.operators import Operator
+    from bringup.suites import Suite
+
+
+class Which(StrEnum):
+    """Which operators `bringup ops list` shows."""
+
+    eligible = "eligible"
+    excluded = "excluded"
+    all = "all"
+
+
+_SUITE = typer.Option("--suite", help="Source of operators.", metavar="NAME")
+_JSON = typer.Option("--json", help="Print JSON on stdout.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add `bringup ops list`, `show` and `survey`."""
+    ops = typer.Typer(help="Operators: what must be implemented, and why some do not count.", no_args_is_help=True)
+    ops.command("list")(list_operators)
+    ops.command("show")(show_operator)
+    ops.command("survey")(survey)
+    app.add_typer(ops, name="ops")
+
+
+def list_operators(
+    suite: Annotated[str, _SUITE] = "opinfo",
+    category: Annotated[
+        list[str] | None, typer.Option("--category", "-c", help="Only this category (repeatable; any unique prefix).")
+    ] = None,
+    dtype: Annotated[
+        list[str] | None, typer.Option("--dtype", "-d", help="Only operators with cases in this dtype (repeatable).")
+    ] = None,
+    eligible: Annotated[bool, typer.Option("--eligible", help="Operators that count (the default).")] = False,
+    excluded: Annotated[bool, typer.Option("--excluded", help="Operators left out, with the reason.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Both.")] = False,
+    glob: Annotated[
+        list[str] | None, typer.Option("--glob", "-g", help="Only names that match, such as 'special.*' (repeatable).")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="Say which operators this target cannot judge, and why.")
+    ] = None,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """List operators with their dtypes and cases, and how many are left after each rule of eligibility."""
+    from bringup.errors import ConfigError
+
+    if eligible + excluded + every > 1:
+        raise ConfigError("command line", "--eligible, --excluded and --all exclude each other", "give one of them")
+    which = Which.excluded if excluded else Which.all if every else Which.eligible
+    source = _suite(suite)
+    features = _features(target)
+    operators = _filtered(source, which, category, dtype, glob)
+    if as_json:
+        json.dump(
+            {
+                "suite": source.name,
+                "target": target,
+                "funnel": [{"step": s, "operators": n, "cases": c} for s, n, c in _funnel(source)],
+                "operators": [_record(operator, features) for operator in operators],
+            },
+            sys.stdout,
+            indent=1,
+        )
+        print()
+        return
+    _print_list(source, operators, which, target, features)
+
+
+def show_operator(
+    name: Annotated[str, typer.Argument(help="Name of the operator.")],
+    suite: Annotated[str, _SUITE] = "opinfo",
+    docs: Annotated[bool, typer.Option("--docs", help="Print the documentation that a model gets.")] = False,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Show one operator: variants, dtypes and cases, ATen overloads, ways it is called, and what it needs."""
+    from bringup.operators import render_docs
+
+    source = _suite(suite)
+    operator = source.operator(name)
+    if as_json:
+        record = _record(operator, None)
+        if docs:
+            nodes = source.docs(name)
+            record["docs"] = {"nodes": [node.model_dump(mode="json") for node in nodes], "text": render_docs(nodes)}
+        json.dump(record, sys.stdout, indent=1)
+        print()
+    elif docs:
+        print(render_docs(source.docs(name)), end="")
+    else:
+        _print_operator(operator)
+
+
+def survey(
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write (default: the cache of this torch version).")
+    ] = None,
+) -> None:
+    """Run every OpInfo case of the installed torch once and write down the facts (about a minute).
+
+    Needed only for a torch version for which bringup ships no survey; other commands then make it by themselves.
+    """
+    from bringup.errors import EnvironmentFault
+    from bringup.suites import resurvey
+
+    with _Bar("surveying OpInfo") as bar:
+        data, where, funnel = resurvey(bar)
+    if out is not None:
+        try:
+            out.write_bytes(data)
+        except OSError as error:
+            raise EnvironmentFault(f"{out}: cannot be written: {error.strerror}") from error
+    print(f"survey written to {out or where}")
+    print(_summary(funnel))
+
+
+def _suite(name: str) -> Suite:
+    from bringup.suites import suites
+
+    return suites.create(name, progress=_Bar(f"reading suite {name}")) if name == "opinfo" else suites.create(name)
+
+
+def _features(target: str | None) -> frozenset[str] | None:
+    if target is None:
+        return None
+    from bringup.targets import get_target
+
+    return get_target(target).features
+
+
+def _funnel(suite: Suite) -> list[tuple[str, int, int]]:
+    funnel = getattr(suite, "funnel", None)
+    if funnel is not None:
+        steps: list[tuple[str, int, int]] = funnel()
+        return steps
+    operators = list(suite.operators())
+    left = [operator for operator in operators if operator.exclusion is None]
+    return [
+        ("all names", len(operators), sum(operator.cases_total for operator in operators)),
+        ("excluded", len(left), sum(operator.cases_total for operator in left)),
+    ]
+
+
+def _summary(funnel: list[tuple[str, int, int]]) -> str:
+    counts = " -> ".join(f"{operators}" for _, operators, _ in funnel)
+    return f"{counts} operators, {funnel[-1][2]:,} cases"
+
+
+def _filtered(
+    suite: Suite, which: Which, category: list[str] | None, dtype: list[str] | None, glob: list[str] | None
+) -> list[Operator]:
+    import fnmatch
+
+    from bringup.errors import UnknownName, UnknownOperator
+    from bringup.operators import CATEGORIES, DTYPES
+
+    wanted = set()
+    for given in category or ():
+        found = [known for known in CATEGORIES if known.lower().startswith(given.lower())]
+        if len(found) != 1:
+            raise UnknownName("category", given, CATEGORIES)
+        wanted.add(found[0])
+    for given in dtype or ():
+        if given not in DTYPES:
+            raise UnknownName("dtype", given, DTYPES)
+    operators = list(suite.operators())
+    for pattern in glob or ():
+        if not any(fnmatch.fnmatchcase(operator.name, pattern) for operator in operators):
+            raise UnknownOperator(pattern, [operator.name for operator in operators], suite.name)
+    return [
+        operator
+        for operator in operators
+        if (which is Which.all or (operator.exclusion is None) == (which is Which.eligible))
+        and (not wanted or operator.category in wanted)
+        and (not dtype or any(operator.case_counts.get(given) for given in dtype))
+        and (not glob or any(fnmatch.fnmatchcase(operator.name, pattern) for pattern in glob))
+    ]
+
+
+def _record(operator: Operator, features: frozenset[str] | None) -> dict[str, Any]:
+    record = operator.model_dump(mode="json")
+    record["cases"] = operator.cases_total
+    if features is not None:
+        record["not_applicable"] = None if operator.exclusion else operator.not_applicable(features)
+    return record
+
+
+def _print_list(
+    suite: Suite, operators: list[Operator], which: Which, target: str | None, features: frozenset[str] | None
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from bringup.operators import DTYPES
+
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("operator", no_wrap=True)
+    table.add_column("category", no_wrap=True)
+    for dtype in DTYPES:
+        table.add_column(_short(dtype), justify="right", min_width=4)
+    table.add_column("cases", justify="right", min_width=5)
+    table.add_column("remark", overflow="fold")
+    not_applicable = 0
+    for operator in operators:
+        remark = operator.exclusion or "; ".join(operator.needs.values())
+        if features is not None and operator.exclusion is None:
+            reason = operator.not_applicable(features)
+            not_applicable += reason is not None
+            remark = f"not applicable on {target}: {reason}" if reason else ""
+        counts = [str(operator.case_counts.get(dtype) or "") for dtype in DTYPES]
+        table.add_row(operator.name, operator.category, *counts, str(operator.cases_total), remark)
+    console.print(table)
+    cases = sum(operator.cases_total for operator in operators)
+    console.print(f"\n{len(operators)} listed ({which.value}), {cases:,} cases. Suite {suite.name}:", highlight=False)
+    for step, count, left in _funnel(suite):
+        console.print(f"  {count:4} operators, {left:6,} cases   after: {step}", highlight=False)
+    if features is not None:
+        eligible = sum(operator.exclusion is None for operator in operators)
+        console.print(
+            f"{target}: {eligible - not_applicable} of {eligible} listed eligible operators can be judged, "
+            f"{not_applicable} are not applicable",
+            highlight=False,
+        )
+
+
+def _print_operator(operator: Operator) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from bringup.operators import DTYPES
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("operator", operator.name)
+    table.add_row("signature", operator.signature)
+    table.add_row("category", operator.category)
+    table.add_row("eligible", f"no: {operator.exclusion}" if operator.exclusion else "yes")
+    for feature, reason in operator.needs.items():
+        table.add_row(f"needs {feature}", reason)
+    if any(operator.variants):
+        table.add_row("variants", ", ".join(variant or "(default)" for variant in operator.variants))
+    counts = ", ".join(f"{dtype} {operator.case_counts[dtype]}" for dtype in DTYPES if operator.case_counts.get(dtype))
+    table.add_row("cases", f"{operator.cases_total} ({counts})" if counts else "none in the five dtypes")
+    table.add_row("overloads", "\n".join(operator.overloads) or "none reaches the dispatcher")
+    calls = [
+        f"{shape.positional} positional{''.join(f', {keyword}=' for keyword in shape.keywords)}"
+        for shape in operator.call_shapes
+    ]
+    table.add_row("called with", "\n".join(calls))
+    if operator.mutates:
+        table.add_row("mutates", "yes: some cases change an argument in place")
+    Console(width=None if sys.stdout.isatty() else 120).print(table, markup=False, highlight=False)
+
+
+def _short(dtype: str) -> str:
+    return {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "int32": "i32", "int64": "i64"}[dtype]
+
+
+class _Bar:
+    """Progress on stderr, shown from the first report on, and only to a person."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._progress: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+    def __call__(self, done: int, total: int, name: str) -> None:
+        if self._progress is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._progress = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+            self._progress.start()
+            self._task = self._progress.add_task(self._title, total=total)
+        self._progress.update(self._task, completed=done, description=f"{self._title}: {name}")
+        if done == total:
+            self.__exit__()
