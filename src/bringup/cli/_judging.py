@@ -52,7 +52,6 @@ async def judge_file(
 ) -> Verdict:
     """Lint and judge the candidate in `file` on operator `op`."""
     from bringup.judge import JudgePool
-    from bringup.linter import lint
     from bringup.suites import get_suite
     from bringup.targets import get_target
 
@@ -60,6 +59,8 @@ async def judge_file(
     operator = get_suite(suite).operator(op)
     candidate = read_candidate(file)
     if lints:
+        from bringup.linter import lint
+
         violations = lint(candidate, get_target(target).dialect(), operator)
         if violations:
             summary = f"{len(violations)} violation{'s' if len(violations) > 1 else ''} of the linter's rules"

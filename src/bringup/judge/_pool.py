@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Protocol
 
 from bringup import __version__
@@ -171,8 +172,8 @@ class JudgePool:
             reason = self.target.unavailable()
             if reason is not None:
                 raise JudgeFault(f"target {self.target_spec} cannot run here: {reason}")
-            run = _Parent("run", self._variables(self.target.environment()))
-            build = _Parent("compile", self._variables({}))
+            run = _Parent("run", self._variables(self.target.environment()), self._directory.name)
+            build = _Parent("compile", self._variables({}), self._directory.name)
             self._parents = {"run": run, "compile": build}
             await asyncio.gather(run.start(), build.start())
             self._slots = [await self._open() for _ in range(self.jobs)]
@@ -287,17 +288,25 @@ class _Slot:
 class _Parent:
     """A warm parent process and its control socket."""
 
-    def __init__(self, role: str, environment: dict[str, str]) -> None:
+    def __init__(self, role: str, environment: dict[str, str], directory: str) -> None:
         self.role = role
         self.environment = environment
+        self.log = os.path.join(directory, f"{role}.log")
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "bringup.judge._zygote", str(theirs.fileno()), self.role]
+        log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.process = await asyncio.create_subprocess_exec(
-            *command, env=self.environment, pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL
+            *command,
+            env=self.environment,
+            pass_fds=[theirs.fileno()],
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
         )
+        os.close(log)
         theirs.close()
         ours.setblocking(False)
         self.control = ours
@@ -308,7 +317,12 @@ class _Parent:
             raise JudgeFault(f"the judge's warm parent did not start within {START_SECONDS:g} s") from error
         if answer != b"ready\n":
             code = await self.process.wait()
-            raise JudgeFault(f"the judge's warm parent ended with code {code} while importing torch and Triton")
+            raise self._start_failure(code)
+
+    def _start_failure(self, code: int) -> JudgeFault:
+        said = Path(self.log).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        text = f"the judge's warm parent ended with code {code} while importing torch and Triton"
+        return JudgeFault(f"{text}: {said[-1]}" if said else text)
 
     def fork(self, descriptors: list[int]) -> None:
         socket.send_fds(self.control, [b"slot"], descriptors)

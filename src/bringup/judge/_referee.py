@@ -12,6 +12,7 @@ import socket
 import tempfile
 import time
 import traceback
+import warnings
 from collections import OrderedDict
 from typing import Any
 
@@ -43,6 +44,7 @@ class Referee:
         """Answer each job with a verdict."""
         # Forking is the spawners' work, so threads are harmless here; but jobs share the machine.
         torch.set_num_threads(1)
+        warnings.simplefilter("ignore")  # of references: deprecations, degrees of freedom
         _wire.send(self.main, {"ready": True, "pid": os.getpid()})
         try:
             while True:
@@ -91,6 +93,7 @@ class JudgeJob:
         self.passed: dict[str, int] = {}
         self.launches = 0
         self.isolation = ""
+        self.start_ms = 0.0  # fork, namespaces and loading of the candidate
 
     def run(self) -> Verdict:
         """Judge case by case; stop at the first failure unless told to go on."""
@@ -127,7 +130,7 @@ class JudgeJob:
             return self._finish(Verdict(kind="untested", summary="no case was asked for"), total, ())
         if failures:
             return self._finish(failures[0], total, tuple(results))
-        if not self.launches and computes(self.operator.overloads):
+        if self.job["spy"] and not self.launches and computes(self.operator.overloads):
             text = (
                 "every case passed, but no kernel was launched: the result was not computed by the candidate's kernels"
             )
@@ -136,6 +139,7 @@ class JudgeJob:
 
     def _finish(self, verdict: Verdict, total: int, failures: tuple[CaseResult, ...]) -> Verdict:
         environment = dict(self.job["environment"], isolation=self.isolation, launches=self.launches)
+        environment["start_ms"] = round(self.start_ms, 1)
         return verdict.model_copy(
             update={
                 "cases_total": total,
@@ -199,12 +203,13 @@ class JudgeJob:
         return (outcome or case.decide(reply, data, self.runner.output)).with_call(case)
 
     def _start_runner(self, deadline: float) -> Outcome | None:
-        job = self.job
+        job, began = self.job, time.monotonic()
         self.runner = Guest(self.referee.runs, self.limits, job["output_kb"], self.referee.scratch)
         self.isolation = self.runner.isolation
         keys = ("source", "target", "compile_for", "spy")
         self.runner.send({key: job[key] for key in keys}, (), deadline)
         reply, _ = self.runner.receive(deadline)
+        self.start_ms = (time.monotonic() - began) * 1e3
         if "error" not in reply:
             return None
         self._close(self.runner)

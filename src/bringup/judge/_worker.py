@@ -100,7 +100,7 @@ class _Runner:
         except BaseException as error:
             reply: dict[str, Any] = {"error": _traceback(error), "fault": self.target.worker_fault(error)}
             return reply | self._facts(launches, found), []
-        reply, payloads = self._results(result, device)
+        reply, payloads = self._results(result, [args, kwargs], device)
         return reply | self._facts(launches, found), payloads
 
     def _guarded(self, args: Any, kwargs: Any, found: list[tuple[str, int]]) -> Any:
@@ -138,7 +138,7 @@ class _Runner:
         flat = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
         return self.target.worker_to_host(flat).untyped_storage()
 
-    def _results(self, result: Any, inputs: list[Any]) -> tuple[dict[str, Any], list[Any]]:
+    def _results(self, result: Any, arguments: Any, inputs: list[Any]) -> tuple[dict[str, Any], list[Any]]:
         from bringup.judge import _codec
 
         storages = _codec.Storages()
@@ -146,13 +146,14 @@ class _Runner:
             storages.index(storage)
         try:
             tree = _codec.encode(result, storages)
+            after = _codec.encode(arguments, storages)
         except _codec.Unencodable as error:
             return {"unencodable": str(error)}, []
         host = _codec.Storages(items=[self._to_host(s) for s in storages.items])
         reply = {
             "result": tree,
+            "after": after,
             "sizes": host.sizes(),
-            "inputs": len(inputs),
             "devices": sorted({str(s.device) for s in storages.items}),
         }
         return reply, host.payloads()

@@ -14,7 +14,7 @@ class InterpreterTarget:
 
     name = "interpreter"
     device = "cpu"
-    features = frozenset({"defined_values", "cpu_reference"})
+    features: frozenset[str] = frozenset()  # no complex numbers, no sparse tensors
 
     def __init__(self, profile: str | None = None) -> None:
         """Make the target; it has no profiles."""

@@ -1,0 +1,67 @@
+"""What judging costs: the isolation of one candidate, and cases per second on the interpreter.
+
+    python benchmarks/judging.py [--rounds N]
+
+Prints, as medians over the rounds: the time from the request for a worker until the candidate is loaded in it (fork
+from the warm parent, namespaces, limits), the same for a fresh Python process that imports torch and Triton, and the
+cases per second of one judge process for three operators of different weight, without and with the real compile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import subprocess
+import sys
+import time
+
+from bringup.candidate import Candidate
+from bringup.config import JudgeConfig
+from bringup.judge import JudgePool
+from bringup.prompts import load_example
+from bringup.suites import get_suite
+
+OPERATORS = ("exp", "argmax", "diag")
+
+
+async def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=20)
+    rounds = parser.parse_args().rounds
+    suite = get_suite("opinfo")
+    fresh = []
+    for _ in range(3):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import torch, triton"], check=True)
+        fresh.append(time.perf_counter() - began)
+    print(f"a fresh process with torch and Triton: {statistics.median(fresh) * 1e3:.0f} ms")
+    for compiles in (False, True):
+        async with JudgePool("interpreter", JudgeConfig(), compiles=compiles) as judge:
+            starts = []
+            for name in OPERATORS:
+                operator = suite.operator(name)
+                candidate = Candidate(source=load_example("plain", name))
+                times = []
+                first = 0.0
+                for index in range(rounds):
+                    verdict = await judge.judge(candidate, operator)
+                    if not verdict.passed:
+                        raise SystemExit(f"{name}: {verdict.summary}")
+                    if index == 0:
+                        first = verdict.seconds
+                    else:
+                        times.append(verdict.seconds)
+                    starts.append(float(verdict.environment["start_ms"]))
+                seconds = statistics.median(times)
+                what = "with" if compiles else "without"
+                print(
+                    f"{name:8} {what:7} compile: {verdict.cases_total / seconds:6.0f} cases/s "
+                    f"({verdict.cases_total} cases in {seconds * 1e3:.0f} ms; the first time {first * 1e3:.0f} ms)"
+                )
+            print(f"isolation: {statistics.median(starts):.1f} ms from request to loaded candidate")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

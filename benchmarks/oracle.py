@@ -1,0 +1,71 @@
+"""Judge PyTorch with itself: every eligible operator's own CPU implementation, run as a candidate, must pass.
+
+    python benchmarks/oracle.py [--ops GLOB] [--jobs N]
+
+What fails here is a fault of the suite or the judge, not of a kernel: a case that cannot cross the border, a result
+that differs between two runs, a mutation or alias misread. Guards and linter are off, since PyTorch does the work.
+Prints the cases per second and per judge process: the judge's own cost, with next to nothing to compute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections import Counter
+
+from bringup.candidate import Candidate
+from bringup.config import JudgeConfig
+from bringup.judge import JudgePool
+from bringup.operators import Operator
+from bringup.suites import get_suite, select
+from bringup.verdict import Verdict
+
+SOURCE = """
+import warnings
+warnings.simplefilter("ignore")
+from bringup.suites import get_suite
+OP = get_suite("opinfo").operator({name!r})
+REFERENCE = get_suite("opinfo").materialise(OP.name, OP.dtypes[0])[0].reference
+
+def wrapper(*args, **kwargs):
+    with torch.no_grad():
+        return REFERENCE(*args, **kwargs)
+"""
+
+
+async def main() -> None:
+    """Judge and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ops", default="all")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    operators = select(get_suite("opinfo"), [options.ops])
+    verdicts: dict[str, Verdict] = {}
+    async with JudgePool("interpreter", JudgeConfig(), jobs=options.jobs, compiles=False, spy=False) as judge:
+        limit = asyncio.Semaphore(options.jobs)
+
+        async def one(operator: Operator) -> None:
+            async with limit:
+                candidate = Candidate(source=SOURCE.format(name=operator.name))
+                verdicts[operator.name] = await judge.judge(candidate, operator, keep_going=True)
+
+        await judge.judge(Candidate(source=SOURCE.format(name="abs")), operators[0])  # imports are not judging
+        began = time.perf_counter()
+        await asyncio.gather(*(one(operator) for operator in operators))
+        seconds = time.perf_counter() - began
+    kinds = Counter(v.kind for v in verdicts.values())
+    cases = sum(v.cases_passed + len(v.failures) for v in verdicts.values())
+    for name, verdict in sorted(verdicts.items()):
+        if not verdict.passed:
+            done = f"{verdict.cases_passed}/{verdict.cases_total}"
+            print(f"{name:45} {verdict.kind:10} {done:>9} {verdict.case or ''!s:40} {verdict.summary[:140]}")
+    print(dict(kinds))
+    print(
+        f"{len(verdicts)} operators, {cases} cases in {seconds:.1f} s with {options.jobs} judges: "
+        f"{cases / seconds / options.jobs:.0f} cases/s per judge process"
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,313 @@
+"""The judge on a plug-in suite of tiny operators: what passes, what is wrong, and every way a candidate can break."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from bringup.candidate import Candidate
+from bringup.config import JudgeConfig
+from bringup.judge import JudgePool
+from bringup.suites import get_suite
+from bringup.verdict import Verdict
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+DOUBLE = """
+@triton.jit
+def kernel_double(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    tl.store(y + i, v + v, mask=i < n)
+
+def wrapper(input):
+    x = input.contiguous()
+    y = torch.empty_like(x)
+    n = x.numel()
+    if n:
+        kernel_double[(triton.cdiv(n, 16),)](x, y, n, BLOCK=16)
+    return y
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[JudgePool]:
+    os.environ["BRINGUP_TEST_SECRET"] = "sk-canary"
+    config = JudgeConfig(case_seconds=3, candidate_seconds=60)
+    async with JudgePool("interpreter", config, jobs=1) as judge:
+        yield judge
+
+
+async def judged(pool: JudgePool, source: str, op: str = "double", **options: object) -> Verdict:
+    return await pool.judge(Candidate(source=source), get_suite("tiny").operator(op), **options)
+
+
+async def test_a_right_kernel_passes_every_case_and_is_compiled(pool: JudgePool) -> None:
+    verdict = await judged(pool, DOUBLE)
+    assert verdict.kind == "passed", verdict.summary
+    assert verdict.cases_passed == verdict.cases_total == 10
+    assert verdict.passed_by_dtype == {"float32": 5, "int32": 5}
+    assert verdict.compiled["cuda:sm_90"] >= 2
+    assert verdict.environment["launches"] == 8  # two empty cases launch nothing
+    assert verdict.environment["versions"]["torch"]
+
+
+async def test_a_wrong_value_is_shown_with_numbers(pool: JudgePool) -> None:
+    verdict = await judged(pool, DOUBLE.replace("v + v", "v + v + 1"))
+    assert verdict.kind == "wrong"
+    assert verdict.mismatch is not None
+    assert verdict.mismatch.aspect == "values"
+    assert verdict.mismatch.max_abs_error == 1.0
+    assert verdict.mismatch.mismatched == 4
+    assert len(verdict.mismatch.first) == 4
+    assert "Tensor[float32, 4]" in verdict.call
+    assert verdict.inputs[0].values is not None
+
+
+async def test_keep_going_counts_every_failure(pool: JudgePool) -> None:
+    verdict = await judged(pool, DOUBLE.replace("v + v", "v + v + 1"), keep_going=True)
+    assert verdict.kind == "wrong"
+    assert verdict.cases_passed == 2  # the empty ones
+    assert len(verdict.failures) == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "aspect"),
+    [
+        (("return y", "return y.view(-1)"), "shape"),
+        (("torch.empty_like(x)", "torch.empty_like(x, dtype=torch.float64)"), "dtype"),
+        (("return y", "return [y]"), "structure"),
+        (("return y", "return 1.5"), "structure"),
+        (("return y", "return None"), "structure"),
+        (("return y", "return object()"), "structure"),
+        (("y = torch.empty_like(x)", "y = x"), "mutation"),
+    ],
+)
+async def test_what_is_compared_beside_values(pool: JudgePool, change: tuple[str, str], aspect: str) -> None:
+    verdict = await judged(pool, DOUBLE.replace(*change))
+    assert verdict.kind == "wrong", verdict.summary
+    assert verdict.mismatch is not None
+    assert verdict.mismatch.aspect == aspect
+
+
+async def test_returning_the_input_is_an_alias(pool: JudgePool) -> None:
+    verdict = await judged(pool, "def wrapper(input):\n    return input\n")
+    assert verdict.mismatch is not None
+    assert verdict.mismatch.aspect == "aliasing"
+
+
+async def test_a_view_operator_must_return_a_view(pool: JudgePool) -> None:
+    view = "def wrapper(x):\n    return x.t() if x.dim() == 2 else x.view(x.shape)\n"
+    assert (await judged(pool, view, "transpose")).kind == "passed"
+    verdict = await judged(pool, view.replace("x.t()", "x.t().clone()"), "transpose")
+    assert verdict.mismatch is not None
+    assert verdict.mismatch.aspect == "aliasing"
+
+
+async def test_an_in_place_operator_must_write_its_input(pool: JudgePool) -> None:
+    body = DOUBLE.replace("v + v", "v + 1")
+    in_place = body.replace("    x = input.contiguous()\n    y = torch.empty_like(x)", "    x = y = input")
+    assert (await judged(pool, in_place, "add_one_")).kind == "passed"
+    verdict = await judged(pool, body, "add_one_")
+    assert verdict.kind == "wrong"
+    assert verdict.mismatch is not None
+    assert "after the call" in verdict.mismatch.output
+
+
+async def test_nested_results(pool: JudgePool) -> None:
+    source = DOUBLE.replace("BLOCK: tl.constexpr", "F: tl.constexpr, BLOCK: tl.constexpr").replace("v + v", "v * F")
+    source = source.split("def wrapper")[0] + (
+        "def scaled(x, f):\n"
+        "    y = torch.empty_like(x)\n"
+        "    if x.numel():\n"
+        "        kernel_double[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), F=f, BLOCK=16)\n"
+        "    return y\n\n"
+        "def wrapper(x):\n    return scaled(x, 2), [scaled(x, 3)]\n"
+    )
+    assert (await judged(pool, source, "split")).kind == "passed"
+    verdict = await judged(pool, source.replace("scaled(x, 3)", "scaled(x, 2)"), "split")
+    assert verdict.mismatch is not None
+    assert verdict.mismatch.output == "output[1][0]"
+
+
+async def test_an_operator_that_the_target_cannot_judge_is_untested(pool: JudgePool) -> None:
+    verdict = await judged(pool, DOUBLE, "complex_only")
+    assert verdict.kind == "untested"
+    assert "the result is complex" in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("body", "operator"),
+    [
+        ("return input + input", "aten.add.Tensor"),
+        ("return getattr(torch, 'ad' + 'd')(input, input)", "aten.add.Tensor"),
+        ("return input.to(torch.float64).to(input.dtype)", "aten._to_copy.default"),
+        ("return torch.zeros_like(input)", "aten.zero"),
+        ("return eval('torch.mul')(input, 2)", "aten.mul.Tensor"),
+    ],
+)
+async def test_the_spy_names_work_left_to_pytorch(pool: JudgePool, body: str, operator: str) -> None:
+    verdict = await judged(pool, f"def wrapper(input):\n    {body}\n")
+    assert verdict.kind == "cheated"
+    assert operator in verdict.summary
+    assert verdict.violations[0].line == 2
+
+
+async def test_numpy_leaves_no_launch_and_is_a_cheat(pool: JudgePool) -> None:
+    source = (
+        "import numpy\ndef wrapper(x):\n    return torch.from_numpy(numpy.asarray(numpy.add(x.numpy(), x.numpy())))\n"
+    )
+    verdict = await judged(pool, source)
+    assert verdict.kind == "cheated"
+    assert "no kernel was launched" in verdict.summary
+
+
+async def test_the_real_compiler_refuses_what_the_interpreter_accepts(pool: JudgePool) -> None:
+    # A block that is no power of two: NumPy does not mind, Triton's front end does.
+    source = DOUBLE.replace("BLOCK=16", "BLOCK=24").replace("triton.cdiv(n, 16)", "triton.cdiv(n, 24)")
+    verdict = await judged(pool, source)
+    assert verdict.kind == "compile"
+    assert verdict.compiled_for == "cuda:sm_90"
+    assert verdict.kernel == "kernel_double"
+    assert "power of 2" in verdict.log
+
+
+async def test_compile_for_amd(tmp_path: Path) -> None:
+    config = JudgeConfig(compile_for=("hip:gfx942", "hip:gfx950"))
+    async with JudgePool("interpreter", config) as judge:
+        verdict = await judged(judge, DOUBLE)
+        assert verdict.kind == "passed", verdict.log
+        assert set(verdict.compiled) == {"hip:gfx942", "hip:gfx950"}
+
+
+async def test_an_exception_is_told_with_the_candidates_own_lines(pool: JudgePool) -> None:
+    verdict = await judged(pool, DOUBLE.replace("x.numel()", "x.nume()"))
+    assert verdict.kind == "raised"
+    assert "AttributeError" in verdict.summary
+    assert 'File "candidate.py", line 11, in wrapper' in verdict.exception
+    assert "bringup/judge" not in verdict.exception
+
+
+async def test_a_module_that_does_not_load(pool: JudgePool) -> None:
+    verdict = await judged(pool, "kernel = triton.nonsense\n\ndef wrapper(x):\n    return x\n")
+    assert verdict.kind == "raised"
+    assert "cannot be loaded" in verdict.summary
+
+
+HOSTILE = {
+    "segfault": ("import ctypes\ndef wrapper(x):\n    ctypes.string_at(0)\n", "crashed", "SIGSEGV"),
+    "exit": ("import os\ndef wrapper(x):\n    os._exit(0)\n", "crashed", "exit code 0"),
+    "loop": ("def wrapper(x):\n    while True:\n        pass\n", "timed_out", "3 s"),
+    "sleep": ("import time\ndef wrapper(x):\n    time.sleep(1000)\n", "timed_out", "3 s"),
+    "memory": ("def wrapper(x):\n    return torch.empty(10**11)\n", "raised", "memory"),
+    "bytes": ("def wrapper(x):\n    return bytes(10**11)\n", "raised", "MemoryError"),
+    "fork bomb": ("import os\ndef wrapper(x):\n    while True:\n        os.fork()\n", "crashed", "processes"),
+    "flood": ("def wrapper(x):\n    while True:\n        print('x' * 100000)\n", "timed_out", "3 s"),
+    "recursion": ("def wrapper(x):\n    return wrapper(x)\n", "raised", "RecursionError"),
+    "kills its parent": (
+        "import os\ndef wrapper(x):\n    os.kill(os.getppid(), 9)\n    os.kill(1, 9)\n    return x.clone()\n",
+        "wrong",
+        "elements differ",
+    ),
+    "kills everything": ("import os\ndef wrapper(x):\n    os.kill(-1, 9)\n", "raised", "No such process"),
+    "module loop": ("while True:\n    pass\n", "timed_out", ""),
+    "module exit": ("import os\nos._exit(7)\n", "crashed", "exit code 7"),
+    "system exit": ("import sys\ndef wrapper(x):\n    sys.exit(0)\n", "raised", "SystemExit"),
+    "abort": ("import os\ndef wrapper(x):\n    os.abort()\n", "crashed", "SIGABRT"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_hostile_candidates_end_as_a_verdict(pool: JudgePool, name: str) -> None:
+    source, kind, said = HOSTILE[name]
+    verdict = await judged(pool, source)
+    assert verdict.kind == kind, (verdict.summary, verdict.log)
+    assert said in verdict.summary
+    assert (await judged(pool, DOUBLE)).kind == "passed"  # the judge goes on
+
+
+async def test_a_time_out_says_where(pool: JudgePool) -> None:
+    verdict = await judged(pool, HOSTILE["loop"][0])
+    assert 'File "candidate.py", line 3 in wrapper' in verdict.log or "line 2" in verdict.log
+
+
+async def test_output_is_capped(pool: JudgePool) -> None:
+    verdict = await judged(pool, "def wrapper(x):\n    print('y' * 10**7)\n    raise ValueError('end')\n")
+    assert verdict.kind == "raised"
+    assert len(verdict.log) < 200_000
+    assert "output cut" in verdict.log
+
+
+async def test_a_daemon_does_not_outlive_its_candidate(pool: JudgePool) -> None:
+    source = (
+        "import os, time\n"
+        "def wrapper(x):\n"
+        "    if os.fork() == 0:\n"
+        "        os.setsid()\n"
+        "        if os.fork() == 0:\n"
+        "            time.sleep(500)\n"
+        "        os._exit(0)\n"
+        "    return x.clone()\n"
+    )
+    before = {p.pid for p in psutil.process_iter()}
+    await judged(pool, source)
+    left = [p for p in psutil.process_iter() if p.pid not in before and "_zygote" in " ".join(p.cmdline())]
+    assert not left
+
+
+async def test_workers_have_no_secrets_no_network_and_a_private_directory(pool: JudgePool) -> None:
+    source = (
+        "import os, socket\n"
+        "def wrapper(x):\n"
+        "    facts = [sorted(os.environ), os.listdir('.'), sorted(d for d in os.listdir('/proc') if d.isdigit())]\n"
+        "    try:\n"
+        "        socket.create_connection(('127.0.0.1', 9), timeout=1)\n"
+        "    except OSError as error:\n"
+        "        facts.append(error.errno)\n"
+        "    raise ValueError(facts)\n"
+    )
+    verdict = await judged(pool, source)
+    assert "BRINGUP_TEST_SECRET" not in verdict.exception
+    assert "sk-canary" not in verdict.exception
+    if verdict.environment["isolation"] == "namespaces":
+        assert "['1', '2']" in verdict.exception  # init and itself are all the processes it can see
+        assert "101" in verdict.exception  # ENETUNREACH: not even loopback is up
+
+
+async def test_references_are_not_in_the_workers_memory(pool: JudgePool) -> None:
+    # The worker is forked by a process that never computed a reference: nothing expected can be found in it.
+    source = (
+        "import gc\n"
+        "def wrapper(x):\n"
+        "    from bringup.judge._referee import Referee\n"
+        "    raise ValueError(len([o for o in gc.get_objects() if isinstance(o, Referee)]))\n"
+    )
+    assert "ValueError: 0" in (await judged(pool, source)).summary
+
+
+async def test_a_lost_judge_is_replaced(pool: JudgePool) -> None:
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+    os.kill(pool._slots[0].pid, 9)
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+
+
+async def test_lost_warm_parents_are_replaced(pool: JudgePool) -> None:
+    for parent in pool._parents.values():
+        assert parent.process is not None
+        parent.process.kill()
+        await parent.process.wait()
+    os.kill(pool._slots[0].pid, 9)
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+
+
+async def test_nonsense_on_the_wire_is_a_crash(pool: JudgePool) -> None:
+    source = "import os\ndef wrapper(x):\n    os.write(3, b'\\xff' * 64)\n    return x\n"
+    verdict = await judged(pool, source)
+    assert verdict.kind == "crashed"
+    forged = "import os\ndef wrapper(x):\n    os.write(3, (2).to_bytes(4, 'big') + bytes(8) + b'{}')\n    return x\n"
+    assert (await judged(pool, forged)).kind == "crashed"
