@@ -74,12 +74,14 @@ class Stop:
     def __init__(self) -> None:
         """Start without a request."""
         self.reason: str | None = None
+        self.budget = False  # sessions store that a budget stopped them
         self._event = asyncio.Event()
 
-    def request(self, reason: str) -> None:
+    def request(self, reason: str, budget: bool = False) -> None:
         """Ask all sessions to stop; the first reason stays."""
         if self.reason is None:
             self.reason = reason
+            self.budget = budget
         self._event.set()
 
     def check(self) -> None:

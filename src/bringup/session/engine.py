@@ -92,7 +92,11 @@ class Session:
                 await steps[self.state.at]()
             if self.state.at is State.COVERED and self.state.outcome is None:
                 await self._finish("covered")
-        except (StoreError, Stopping, asyncio.CancelledError):
+        except Stopping as request:
+            if not self._parts.stop.budget:
+                raise
+            await self._stop(str(request), "budget")
+        except (StoreError, asyncio.CancelledError):
             raise
         except BringupError as error:
             self.error = error

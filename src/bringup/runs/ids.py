@@ -1,0 +1,82 @@
+"""Names of runs: sorted by time, readable, easy to say aloud."""
+
+from __future__ import annotations
+
+import random
+import time
+
+_FIRST = (
+    "able",
+    "brave",
+    "bright",
+    "brisk",
+    "calm",
+    "clear",
+    "clever",
+    "deft",
+    "eager",
+    "fair",
+    "fleet",
+    "fresh",
+    "gentle",
+    "keen",
+    "kind",
+    "lively",
+    "lucid",
+    "merry",
+    "mild",
+    "neat",
+    "nimble",
+    "quick",
+    "quiet",
+    "sharp",
+    "solid",
+    "steady",
+    "sunny",
+    "swift",
+    "tidy",
+    "vivid",
+    "warm",
+    "wise",
+)
+_SECOND = (
+    "badger",
+    "bear",
+    "bison",
+    "crane",
+    "deer",
+    "eagle",
+    "elk",
+    "falcon",
+    "finch",
+    "fox",
+    "gecko",
+    "hare",
+    "hawk",
+    "heron",
+    "ibex",
+    "jay",
+    "lark",
+    "lynx",
+    "marten",
+    "moose",
+    "newt",
+    "orca",
+    "otter",
+    "owl",
+    "plover",
+    "puffin",
+    "raven",
+    "robin",
+    "seal",
+    "stork",
+    "wren",
+    "yak",
+)
+
+
+def new_run_id(now: float | None = None, rng: random.Random | None = None) -> str:
+    """Return a name such as `20260131-142501-quiet-heron` (UTC)."""
+    rng = rng or random.SystemRandom()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
+    return f"{stamp}-{rng.choice(_FIRST)}-{rng.choice(_SECOND)}"

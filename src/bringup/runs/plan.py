@@ -1,0 +1,114 @@
+"""From a configuration to what a run will do: which operators, from which kernels, and whether it can work at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bringup.clients.recording import recorded_operators
+from bringup.config import RunConfig
+from bringup.errors import ConfigError
+from bringup.operators import DTYPES, Operator
+from bringup.store import OperatorInfo, find_run, open_run
+from bringup.suites import get_suite, select
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The operators of a run, in scheduling order; those asked for by name but not eligible, with the reason."""
+
+    operators: tuple[Operator, ...]
+    excluded: dict[str, str] = field(default_factory=dict)
+    refine: dict[str, str] = field(default_factory=dict)  # operator -> source to start from
+
+    def infos(self, dtypes: tuple[str, ...]) -> tuple[OperatorInfo, ...]:
+        """Return what the store keeps of the operators."""
+        return tuple(
+            OperatorInfo(
+                name=op.name,
+                category=op.category,
+                case_counts={d: n for d, n in op.case_counts.items() if d in dtypes and n},
+            )
+            for op in self.operators
+        )
+
+
+def check(config: RunConfig) -> None:
+    """Raise ConfigError for settings that contradict each other; costs nothing, touches nothing."""
+    for dtype in config.dtypes:
+        if dtype not in DTYPES:
+            raise ConfigError("dtypes", f"'{dtype}' is not a dtype of the gate", f"use some of {', '.join(DTYPES)}")
+    if not config.dtypes:
+        raise ConfigError("dtypes", "is empty", f"use some of {', '.join(DTYPES)}")
+    if config.states.summarise and config.summariser is None:
+        raise ConfigError("states.summarise", "is on without a summariser", "describe its client in `summariser`")
+    for name, section in (("client", config.client), ("summariser", config.summariser)):
+        if section is None:
+            continue
+        if section.base_url and urlsplit(section.base_url).password:
+            # the configuration is stored with the run, and keys never reach the store
+            raise ConfigError(
+                f"{name}.base_url",
+                "holds a password",
+                f"give the key in an environment variable named by {name}.key_variable",
+            )
+        if config.budget.money is not None and section.model not in config.prices:
+            raise ConfigError(
+                "budget.money",
+                f"the price of model '{section.model}' ({name}) is not known",
+                f"add it to `prices` (per million tokens), and set {name}.model",
+            )
+
+
+def make_plan(config: RunConfig, root: Path) -> Plan:
+    """Choose the operators and find the kernels to refine; raises UnknownName or ConfigError."""
+    check(config)
+    suite = get_suite(config.suite)
+    chosen = select(suite, list(patterns(config)))
+    eligible = tuple(op for op in chosen if op.exclusion is None)
+    excluded = {op.name: op.exclusion for op in chosen if op.exclusion is not None}
+    if not eligible:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in list(excluded.items())[:3])
+        raise ConfigError("ops", f"no eligible operator ({reasons or 'nothing chosen'})", "see `bringup ops list`")
+    refine = kernels_of(config.refine_from, [op.name for op in eligible], root) if config.refine_from else {}
+    return Plan(operators=eligible, excluded=excluded, refine=refine)
+
+
+def patterns(config: RunConfig) -> Iterable[str]:
+    """Yield the patterns of `ops`: commas split, `recorded` replaced by the operators that have recorded dialogs."""
+    for entry in config.ops:
+        for pattern in entry.split(","):
+            pattern = pattern.strip()
+            if pattern == "recorded":
+                path = config.client.path if config.client.name == "recorded" else None
+                yield from recorded_operators(path, config.target)
+            elif pattern:
+                yield pattern
+
+
+def kernels_of(source: str, operators: Iterable[str], root: Path) -> dict[str, str]:
+    """Return the kernels to start from: files `OP.py` of a folder, or a run's latest candidates.
+
+    Operators without one start from scratch. Raises ConfigError when the folder or run has none of them.
+    """
+    folder = Path(source)
+    found: dict[str, str] = {}
+    if folder.is_dir() and any(folder.glob("*.py")):
+        for name in operators:
+            file = folder / f"{name}.py"
+            if file.is_file():
+                try:
+                    found[name] = file.read_text(encoding="utf-8")
+                except (OSError, UnicodeDecodeError) as error:
+                    raise ConfigError(str(file), f"kernel to refine cannot be read: {error}") from error
+    else:
+        with open_run(find_run(source, root)) as run:
+            wanted = set(operators)
+            for name, summary in run.summaries().items():
+                if name in wanted and summary.candidate:
+                    found[name] = run.blob(summary.candidate)
+    if not found:
+        raise ConfigError(f"refine_from {source}", "has no kernel of the chosen operators", "files are named OP.py")
+    return found

@@ -1,0 +1,395 @@
+"""Many sessions at once: scheduling, budgets, stops, and the beginning and end of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bringup import __version__
+from bringup.config import RunConfig
+from bringup.errors import BringupError, ClientError, ClientRefused, ConfigError, DialogDiverged, StoreError
+from bringup.operators import Operator
+from bringup.runs.ids import new_run_id
+from bringup.runs.plan import Plan, check, make_plan
+from bringup.runs.services import Services, assemble
+from bringup.session import Budget, Session, Stop, Stopping, not_applicable
+from bringup.store import (
+    CallFinished,
+    Judged,
+    RunFinished,
+    RunInterrupted,
+    RunLog,
+    RunResumed,
+    RunStarted,
+    SessionFinished,
+    SessionStarted,
+    SessionSummary,
+    StoredEvent,
+    create_run,
+    open_run,
+    resume_run,
+)
+from bringup.suites import get_suite
+
+IN_A_ROW = 5  # sessions stopped by errors, with nothing achieved in between, after which the whole run stops
+Assemble = Callable[[RunConfig, Path], AbstractAsyncContextManager[Services]]
+Observer = Callable[[StoredEvent], None]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run stands when its process is done with it."""
+
+    run: str
+    folder: Path
+    summaries: dict[str, SessionSummary]
+    excluded: dict[str, str]
+    interrupted: str | None = None  # why it stopped early
+    fault: BringupError | None = None  # what made it stop, when that was not a person or a budget
+
+    @property
+    def asked(self) -> int:
+        """Eligible operators asked for."""
+        return len(self.summaries)
+
+    @property
+    def applicable(self) -> int:
+        """Those of them that the target can judge."""
+        return sum(s.applicable for s in self.summaries.values())
+
+    @property
+    def covered(self) -> int:
+        """Those of them that are covered."""
+        return sum(s.covered for s in self.summaries.values())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every applicable operator is covered."""
+        return self.covered == self.applicable
+
+    @property
+    def resumable(self) -> bool:
+        """Whether resuming could change anything."""
+        return any(s.outcome in {None, "stopped"} for s in self.summaries.values())
+
+
+@dataclass
+class _Earlier:
+    """What other processes of the run have stored."""
+
+    events: dict[str, list[StoredEvent]] = field(default_factory=dict)
+    tokens: int = 0
+    money: float = 0.0
+    seconds: float = 0.0
+
+
+class Runner:
+    """Brings the sessions of one run to their ends."""
+
+    def __init__(self, log: RunLog, config: RunConfig, plan: Plan, earlier: Iterable[StoredEvent] = ()) -> None:
+        """Prepare; with `earlier` events the run goes on where they end."""
+        self.log = log
+        self.config = config
+        self.plan = plan
+        self.stop = Stop()
+        self.budget = Budget(config.budget)
+        self.fault: BringupError | None = None
+        self._earlier = _fold(earlier)
+        self.budget.earlier(self._earlier.tokens, self._earlier.money, self._earlier.seconds)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._in_a_row = {"client": 0, "judge": 0}
+        log.observers.append(self._watch)
+
+    async def run(self, services: Services) -> None:
+        """Run all sessions until they end or a stop is requested; raises StoreError when nothing can be stored."""
+        await self._mark_not_applicable(services)
+        waiting = deque(op for op in self.plan.operators if not self._final(op.name))
+        workers = min(self.config.sessions, len(waiting))
+        parts = services.parts(self.config, self.budget, self.stop)
+        with open_run(self.log.folder) as texts:
+
+            async def work() -> None:
+                while waiting and self.stop.reason is None:
+                    operator = waiting.popleft()
+                    session = Session(
+                        parts,
+                        self.log,
+                        operator,
+                        earlier=self._earlier.events.pop(operator.name, ()),
+                        texts=texts,
+                        refine=self.plan.refine.get(operator.name),
+                    )
+                    try:
+                        await session.run()
+                    except Stopping:
+                        return
+                    self._learn(session)
+
+            self._tasks = [asyncio.create_task(work()) for _ in range(workers)]
+            timer = asyncio.create_task(self._time_out())
+            try:
+                await self._all_done()
+            finally:
+                timer.cancel()
+        await self._end()
+
+    async def _all_done(self) -> None:
+        pending: set[asyncio.Task[None]] = set(self._tasks)
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
+            failed = [t.exception() for t in done if not t.cancelled() and t.exception() is not None]
+            if failed:
+                for task in pending:
+                    task.cancel()
+                await asyncio.gather(*pending, return_exceptions=True)
+                raise failed[0]  # type: ignore[misc]  # a StoreError, or a bug of the scheduler
+
+    async def _end(self) -> None:
+        with_ends = await asyncio.to_thread(_outcomes, self.log.folder)
+        if self.stop.reason is not None:
+            await self.log.append(None, [RunInterrupted(reason=self.stop.reason)])
+        elif not with_ends.get("open") and not with_ends.get("stopped"):
+            await self.log.append(None, [RunFinished(outcomes=with_ends)])
+        else:
+            stopped = with_ends.get("stopped", 0)
+            await self.log.append(None, [RunInterrupted(reason=f"{stopped} sessions stopped")])
+
+    async def _mark_not_applicable(self, services: Services) -> None:
+        """End those that the target cannot judge first, so that the denominators are right from the beginning."""
+        for operator in self.plan.operators:
+            why = not_applicable(operator, services.features, self.config.dtypes)
+            if why is None or self._final(operator.name):
+                continue
+            begun = bool(self._earlier.events.pop(operator.name, None))
+            end = SessionFinished(outcome="not_applicable", reason=why)
+            await self.log.append(operator.name, [end] if begun else [SessionStarted(), end])
+            self._earlier.events[operator.name] = [
+                StoredEvent(run=self.log.run, seq=0, time=0.0, operator=operator.name, event=end)
+            ]
+
+    def _final(self, operator: str) -> bool:
+        """Whether the operator's last stored event ends it for good."""
+        events = self._earlier.events.get(operator)
+        last = events[-1].event if events else None
+        return isinstance(last, SessionFinished) and last.outcome != "stopped"
+
+    def _watch(self, stored: StoredEvent) -> None:
+        event = stored.event
+        if isinstance(event, CallFinished):
+            self._in_a_row["client"] = 0
+        elif isinstance(event, Judged):
+            self._in_a_row["judge"] = 0
+        elif isinstance(event, SessionFinished) and event.cause == "budget":
+            self.stop.request(event.reason, budget=True)
+
+    def _learn(self, session: Session) -> None:
+        """Stop the run when its errors say that no session can get anywhere."""
+        error = session.error
+        if error is None or isinstance(error, DialogDiverged):
+            return
+        side = "client" if isinstance(error, ClientError) else "judge"
+        self._in_a_row[side] += 1
+        fault = error if isinstance(error, BringupError) else BringupError(f"{type(error).__name__}: {error}")
+        if isinstance(error, ClientRefused):
+            self.fault = fault
+            self.stop.request(str(error))
+        elif self._in_a_row[side] >= IN_A_ROW:
+            self.fault = fault
+            self.stop.request(f"{self._in_a_row[side]} sessions in a row stopped, the last with: {error}")
+
+    async def _time_out(self) -> None:
+        left = self.budget.seconds_left
+        if left is not None:
+            await asyncio.sleep(max(left, 0.0))
+            self.stop.request(self.budget.used_up() or "time budget used up", budget=True)
+
+    def request_stop(self, reason: str) -> None:
+        """Stop cleanly at the first request: answers in flight are stored. At the second, stop at once."""
+        if self.stop.reason is None:
+            self.stop.request(reason)
+        else:
+            for task in self._tasks:
+                task.cancel()
+
+    def handle_signals(self) -> Callable[[], None]:
+        """Make Ctrl-C and SIGTERM stop the run; returns a function that restores what was before."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.request_stop, f"interrupted by {number.name}")
+
+        def restore() -> None:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+        return restore
+
+
+def _fold(events: Iterable[StoredEvent]) -> _Earlier:
+    earlier = _Earlier()
+    begun = last = None
+    for stored in events:
+        event = stored.event
+        if isinstance(event, RunStarted | RunResumed):
+            if begun is not None and last is not None:
+                earlier.seconds += last - begun  # the pause between two processes is not the run's time
+            begun = stored.time
+        last = stored.time
+        if stored.operator is not None:
+            earlier.events.setdefault(stored.operator, []).append(stored)
+        if isinstance(event, CallFinished):
+            earlier.tokens += event.usage.input_tokens + event.usage.output_tokens
+            earlier.money += event.cost or 0.0
+    if begun is not None and last is not None:
+        earlier.seconds += last - begun
+    return earlier
+
+
+def _outcomes(folder: Path) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    with open_run(folder) as run:
+        for summary in run.summaries().values():
+            word = summary.outcome or "open"
+            counts[word] = counts.get(word, 0) + 1
+    return counts
+
+
+async def start(
+    config: RunConfig,
+    root: Path,
+    *,
+    plan: Plan | None = None,
+    parent: str | None = None,
+    store_url: str | None = None,
+    assemble: Assemble = assemble,
+    observers: Sequence[Observer] = (),
+    signals: bool = False,
+) -> RunResult:
+    """Start a new run under `root` and bring it as far as it goes.
+
+    Raises BringupError before anything is stored when the configuration cannot work, StoreError when the store fails.
+    """
+    plan = plan or make_plan(config, root)
+    run = new_run_id()
+    log = create_run(root, run, url=store_url)
+    event = RunStarted(
+        run=run,
+        version=__version__,
+        config=config.model_dump(mode="json"),
+        operators=plan.infos(config.dtypes),
+        excluded=plan.excluded,
+        parent=parent,
+        pid=os.getpid(),
+    )
+    return await _drive(log, config, plan, event, (), assemble, observers, signals)
+
+
+async def resume(
+    folder: Path,
+    *,
+    changes: Callable[[dict[str, Any]], RunConfig] | None = None,
+    operators: Sequence[Operator] | None = None,
+    assemble: Assemble = assemble,
+    observers: Sequence[Observer] = (),
+    signals: bool = False,
+) -> RunResult:
+    """Go on with the run in `folder`: no stored call is made again.
+
+    `changes` gets the stored configuration and returns the one to use. Raises StoreError when another process works
+    on the run, ConfigError when its operators are not what they were.
+    """
+    log = resume_run(folder)
+    try:
+        with open_run(folder) as run:
+            stored = run.config()
+            config = changes(dict(stored)) if changes else RunConfig.model_validate(stored)
+            check(config)
+            started = run.started
+            earlier = list(run.events())
+            summaries = run.summaries()
+        plan = _plan_again(started, config, summaries, operators)
+        if config.refine_from:
+            plan = Plan(plan.operators, plan.excluded, _refine_again(plan, config, folder.parent, summaries))
+    except BaseException:
+        log.close()
+        raise
+    data = config.model_dump(mode="json")
+    event = RunResumed(pid=os.getpid(), config=data if data != stored else None)
+    return await _drive(log, config, plan, event, earlier, assemble, observers, signals)
+
+
+def _plan_again(
+    started: RunStarted,
+    config: RunConfig,
+    summaries: dict[str, SessionSummary],
+    operators: Sequence[Operator] | None,
+) -> Plan:
+    """Look the operators up again, and see that those not finished still have the cases that they had."""
+    suite = None if operators is not None else get_suite(config.suite)
+    known = {op.name: op for op in operators or ()}
+    found = []
+    for info in started.operators:
+        operator = known[info.name] if suite is None else suite.operator(info.name)
+        counts = {d: n for d, n in operator.case_counts.items() if d in config.dtypes and n}
+        if counts != info.case_counts and summaries[info.name].outcome in {None, "stopped"}:
+            raise ConfigError(
+                f"run {started.run}",
+                f"operator {info.name} has other cases than when the run began ({sum(counts.values())} now, "
+                f"{sum(info.case_counts.values())} then): another version of PyTorch or of the suite",
+                f"start anew with `bringup run --retry-failed {started.run}`",
+            )
+        found.append(operator)
+    return Plan(operators=tuple(found), excluded=started.excluded)
+
+
+def _refine_again(plan: Plan, config: RunConfig, root: Path, summaries: dict[str, SessionSummary]) -> dict[str, str]:
+    from bringup.runs.plan import kernels_of
+
+    fresh = [op.name for op in plan.operators if not summaries[op.name].started]
+    return kernels_of(config.refine_from, fresh, root) if fresh and config.refine_from else {}
+
+
+async def _drive(
+    log: RunLog,
+    config: RunConfig,
+    plan: Plan,
+    first: RunStarted | RunResumed,
+    earlier: Sequence[StoredEvent],
+    assemble: Assemble,
+    observers: Sequence[Observer],
+    signals: bool,
+) -> RunResult:
+    for stored in earlier:
+        for observer in observers:
+            observer(stored)
+    log.observers.extend(observers)
+    runner = Runner(log, config, plan, earlier)
+    restore = runner.handle_signals() if signals else lambda: None
+    try:
+        # the run exists before its clients are made: they may keep files beside it
+        await log.append(None, [first])
+        async with assemble(config, log.folder) as services:
+            await runner.run(services)
+    except StoreError:
+        raise
+    except BringupError as error:
+        await log.append(None, [RunInterrupted(reason=str(error))])
+        raise
+    finally:
+        restore()
+        log.close()
+    with open_run(log.folder) as run:
+        return RunResult(
+            run=log.run,
+            folder=log.folder,
+            summaries=run.summaries(),
+            excluded=run.started.excluded,
+            interrupted=runner.stop.reason,
+            fault=runner.fault,
+        )

@@ -1,0 +1,92 @@
+"""Puts a run's neighbours together: client, summariser, judge, prompts, parser and linter, by the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bringup.clients import Client, make_client
+from bringup.config import RunConfig
+from bringup.errors import EnvironmentFault
+from bringup.session import Budget, JudgeLike, Parts, PromptWriter, Stop
+from bringup.session.parts import Lint, Parse
+from bringup.targets import get_target
+
+
+class ClosableJudge(JudgeLike, Protocol):
+    """A judge that a run may close."""
+
+    async def close(self) -> None:
+        """End its processes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Services:
+    """What all sessions of a run share."""
+
+    client: Client
+    judge: ClosableJudge
+    prompts: PromptWriter
+    parse: Parse
+    lint: Lint
+    features: frozenset[str]
+    summariser: Client | None = None
+
+    def parts(self, config: RunConfig, budget: Budget, stop: Stop) -> Parts:
+        """Return what a session is made from."""
+        return Parts(
+            config=config,
+            client=self.client,
+            judge=self.judge,
+            prompts=self.prompts,
+            parse=self.parse,
+            lint=self.lint,
+            budget=budget,
+            stop=stop,
+            features=self.features,
+            summariser=self.summariser,
+        )
+
+
+@asynccontextmanager
+async def assemble(config: RunConfig, run_dir: Path) -> AsyncIterator[Services]:
+    """Make everything that the configuration names, and close it again.
+
+    Raises UnknownName, ConfigError, MissingKey or EnvironmentFault before anything is asked or judged.
+    """
+    from bringup.candidate import parse_reply
+    from bringup.judge import make_judge
+    from bringup.runs.prompting import Prompting, make_lint
+
+    target = get_target(config.target)
+    reason = target.unavailable()
+    if reason is not None:
+        raise EnvironmentFault(f"target {config.target} cannot run here: {reason}")
+    prompts = Prompting(config, target)
+    lint = make_lint(config, target)
+    client = make_client(config.client, run_dir=run_dir, target=config.target)
+    open_parts: list[Client | ClosableJudge] = [client]
+    try:
+        summariser = None
+        if config.summariser is not None and config.states.summarise:
+            summariser = make_client(config.summariser, run_dir=run_dir, target=config.target)
+            open_parts.append(summariser)
+        judge = make_judge(config)
+        open_parts.append(judge)
+        yield Services(
+            client=client,
+            judge=judge,
+            prompts=prompts,
+            parse=parse_reply,
+            lint=lint,
+            features=target.features,
+            summariser=summariser,
+        )
+    finally:
+        for part in reversed(open_parts):
+            with suppress(Exception):  # closing must not hide how the run ended
+                await part.close()

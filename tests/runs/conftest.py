@@ -1,0 +1,7 @@
+"""The engine's doubles serve here too."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "session"))
+sys.path.insert(0, str(Path(__file__).parent))
