@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import statistics
-import subprocess
 import sys
 import time
 
@@ -25,6 +24,12 @@ from bringup.suites import get_suite
 OPERATORS = ("exp", "argmax", "diag")
 
 
+async def fresh_process() -> None:
+    """Run what a judge without a warm parent would run for every candidate."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "import torch, triton")
+    await process.wait()
+
+
 async def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -34,7 +39,7 @@ async def main() -> None:
     fresh = []
     for _ in range(3):
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "import torch, triton"], check=True)
+        await fresh_process()
         fresh.append(time.perf_counter() - began)
     print(f"a fresh process with torch and Triton: {statistics.median(fresh) * 1e3:.0f} ms")
     for compiles in (False, True):

@@ -1,0 +1,29 @@
+"""`bringup record`: keep the dialogs of a run as a set that `--client recorded` replays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("record")(record)
+
+
+def record(
+    run: Annotated[str, typer.Argument(help="Run: id, unique prefix, path, or `latest`.")],
+    directory: Annotated[Path, typer.Argument(help="Folder of the set; operators already in it stay.")],
+    ops: Annotated[list[str] | None, typer.Option(help="Only these operators (repeatable).")] = None,
+    uncovered: Annotated[bool, typer.Option("--uncovered", help="Also operators that did not get covered.")] = False,
+    runs_dir: Annotated[Path | None, typer.Option(help="Folder that holds the runs.")] = None,
+) -> None:
+    """Write the dialogs of a run, prompts' digests and replies as they happened, to a set of recordings."""
+    from bringup.runs.recordings import record_run
+    from bringup.store import default_root, find_run, open_run
+
+    with open_run(find_run(run, runs_dir or default_root())) as opened:
+        names = record_run(opened, directory, operators=ops or (), covered_only=not uncovered)
+    typer.echo(f"{len(names)} operators recorded in {directory}: replay with --client recorded --ops recorded")
