@@ -109,7 +109,7 @@ def decode_constant(value: Any, module: dict[str, Any]) -> Any:
 
     if isinstance(value, dict):
         if "dtype" in value:
-            return tl.str_to_ty(value["dtype"], None)
+            return tl.dtype(value["dtype"])  # str_to_ty knows other names (i64, not int64)
         if "function" in value:
             return module[value["function"]]
         if "float" in value:
