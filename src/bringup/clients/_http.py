@@ -20,7 +20,7 @@ from bringup.clients._retry import Fault
 from bringup.errors import ClientRefused, ConfigError, ContextExceeded, MissingKey
 
 _RETRIED = frozenset({408, 409, 425, 429})
-_LINE_SLACK = 65_536
+EVENT_FLOOR = 16_000_000  # bytes; a server that does not stream sends its whole reply as one event
 _NO_KEY = "none"
 
 
@@ -52,13 +52,6 @@ def read_key(client: str, variable: str | None, default: str, optional: bool) ->
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError(f"environment variable {name}", "holds characters that no API key has", "set it anew")
     return key, (key,), name
-
-
-def checked_url(url: str) -> str:
-    """Return `url`; raises ConfigError when it is no HTTP URL."""
-    if not url.startswith(("http://", "https://")):
-        raise ConfigError("client.base_url", "must start with http:// or https://", "such as http://localhost:8000/v1")
-    return url
 
 
 async def read_body(body: Body, limit: int) -> Any:
@@ -112,7 +105,7 @@ async def read_events(body: Body, limit: int) -> AsyncIterator[Any]:
 
 def event_limit(reply_bytes: int) -> int:
     """Return the bytes that one event or body may have: every byte of a reply may come as a six-byte escape."""
-    return reply_bytes * 6 + _LINE_SLACK
+    return max(EVENT_FLOOR, reply_bytes * 6)
 
 
 class Text:

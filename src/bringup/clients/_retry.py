@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
 
 from bringup.clients._base import Reply, Usage
+from bringup.clients._secrets import hide, hide_exactly, without_credentials
 from bringup.errors import ClientError
 
 log = logging.getLogger("bringup.clients")
@@ -67,7 +66,7 @@ class Endpoint:
         self, name: str, url: str, secrets: tuple[str, ...], policy: RetryPolicy, concurrency: int, timeout: float
     ) -> None:
         """Name the endpoint for messages by client `name` and `url`; `timeout` (seconds) bounds one whole try."""
-        self.where = f"{name} {without_credentials(url)}"
+        self.where = hide_exactly(f"{name} {without_credentials(url)}", secrets)
         self.policy = policy
         self.discarded = Usage()  # tokens of tries whose replies could not be used
         self.retried = 0
@@ -92,7 +91,7 @@ class Endpoint:
             if isinstance(outcome, Reply):
                 seconds = time.monotonic() - started
                 return outcome.model_copy(update={"seconds": seconds, "text": self._clean(outcome.text)})
-            reason = self.redact(outcome.reason)
+            reason = outcome.reason
             self._count(outcome.usage)
             advice = f"; {outcome.advice}" if outcome.advice else ""
             if not outcome.retry:
@@ -119,16 +118,23 @@ class Endpoint:
                 async with timeout:
                     return await attempt()
             except Fault as fault:
-                return fault
+                return self._redacted(fault)
             except Exception as error:
                 if isinstance(error, TimeoutError) and timeout.expired():
                     return Fault(f"no whole reply within {self._timeout:g} s", advice="raise client.timeout_seconds")
-                return explain(error)
+                return self._redacted(explain(error))
 
-    def redact(self, text: str) -> str:
-        """Return `text` as one line of at most 400 characters without any secret."""
-        text = " ".join(hide(text, self._secrets).split())
-        return text if len(text) <= 400 else f"{text[:400]}…"
+    def _redacted(self, fault: Fault) -> Fault:
+        """Return a copy of `fault`, with no traceback, whose reason is one line of 400 characters without a secret."""
+        reason = " ".join(hide(fault.reason[:100_000], self._secrets).split())
+        return Fault(
+            reason if len(reason) <= 400 else f"{reason[:400]}…",
+            retry=fault.retry,
+            retry_after=fault.retry_after,
+            advice=fault.advice,
+            error=fault.error,
+            usage=fault.usage,
+        )
 
     def _clean(self, text: str) -> str:
         # A lone surrogate can be sent as a JSON escape, and no file or database takes it.
@@ -145,33 +151,3 @@ class Endpoint:
             cached_tokens=old.cached_tokens + usage.cached_tokens,
             estimated=old.estimated or usage.estimated,
         )
-
-
-def hide_exactly(text: str, secrets: tuple[str, ...]) -> str:
-    """Replace every occurrence of a secret in `text`."""
-    for secret in secrets:
-        for form in {secret, quote(secret, safe=""), quote(secret)}:
-            text = text.replace(form, "[key]")
-    return text
-
-
-def hide(text: str, secrets: tuple[str, ...]) -> str:
-    """Replace secrets, and what looks like one or a part of one: servers like to quote the key, half masked."""
-    text = hide_exactly(text, secrets)
-    text = re.sub(r"\b(sk|pk|key|api)[-_][\w*.…-]{6,}", "[key]", text)
-    text = re.sub(r"\b(Bearer|Basic)\s+[^\s'\",;]+", r"\1 [key]", text, flags=re.IGNORECASE)
-    for secret in secrets:
-        size = 8
-        parts = {secret[i : i + size] for i in range(len(secret) - size + 1)}
-        text = re.sub(r"[^\s'\",;:()]+", lambda m: "[key]" if any(p in m[0] for p in parts) else m[0], text)  # noqa: B023
-    return text
-
-
-def without_credentials(url: str) -> str:
-    """Return `url` without user, password, query and fragment."""
-    try:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return "(malformed URL)"
-    return f"{parts.scheme}://{host}{parts.path}".rstrip("/")

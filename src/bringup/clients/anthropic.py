@@ -13,7 +13,6 @@ from bringup.clients._estimate import estimate_usage
 from bringup.clients._http import (
     Body,
     Text,
-    checked_url,
     count,
     empty_reply,
     event_limit,
@@ -24,6 +23,7 @@ from bringup.clients._http import (
     read_key,
 )
 from bringup.clients._retry import Endpoint, Fault, RetryPolicy
+from bringup.clients._secrets import checked_url, guard_logs
 from bringup.errors import ConfigError
 
 DEFAULT_URL = "https://api.anthropic.com"
@@ -86,6 +86,7 @@ class AnthropicClient:
         )
         timeout = anthropic.Timeout(timeout_seconds, connect=min(20.0, timeout_seconds))
         self._sdk = anthropic.AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=timeout)
+        guard_logs(secrets)
 
     def __repr__(self) -> str:
         return f"AnthropicClient({self.endpoint.where}, model={self._model})"

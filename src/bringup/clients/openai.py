@@ -14,7 +14,6 @@ from bringup.clients._estimate import estimate_usage
 from bringup.clients._http import (
     Body,
     Text,
-    checked_url,
     count,
     empty_reply,
     event_limit,
@@ -25,6 +24,7 @@ from bringup.clients._http import (
     read_key,
 )
 from bringup.clients._retry import Endpoint, Fault, RetryPolicy
+from bringup.clients._secrets import checked_url, guard_logs
 from bringup.errors import ConfigError
 
 log = logging.getLogger("bringup.clients")
@@ -81,6 +81,7 @@ class OpenAIClient:
         )
         timeout = openai.Timeout(timeout_seconds, connect=min(20.0, timeout_seconds))
         self._sdk = openai.AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=timeout)
+        guard_logs(secrets)
 
     def __repr__(self) -> str:
         return f"OpenAIClient({self.endpoint.where}, model={self._model})"
@@ -105,23 +106,28 @@ class OpenAIClient:
         await self._sdk.close()
 
     async def _ask(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        try:
-            return await self._send(messages, sampling)
-        except openai.APIStatusError as error:
-            if not self._adapt(error):
-                raise
-        return await self._send(messages, sampling)
+        while True:
+            request = self._request(messages, sampling)
+            try:
+                return await self._send(request, messages)
+            except openai.APIStatusError as error:
+                if not self._adapt(error, request):
+                    raise
 
-    def _adapt(self, error: openai.APIStatusError) -> bool:
-        """Take back an optional field that this server refuses; returns whether asking again makes sense."""
+    def _adapt(self, error: openai.APIStatusError, request: Mapping[str, Any]) -> bool:
+        """Take back an optional field that this server refuses; returns whether asking again makes sense.
+
+        What counts is the refused request: another call may have learnt the same meanwhile.
+        """
         text = str(error.body).lower()
         if error.status_code not in (400, 422):
             return False
-        if self._usage_option and ("stream_options" in text or "include_usage" in text):
+        if "stream_options" in request and ("stream_options" in text or "include_usage" in text):
+            if self._usage_option:
+                log.warning("%s: does not report usage in streams; it is estimated", self.endpoint.where)
             self._usage_option = False
-            log.warning("%s: does not report usage in streams; it is estimated", self.endpoint.where)
             return True
-        if self._tokens_field == "max_tokens" and "max_completion_tokens" in text:
+        if "max_tokens" in request and "max_completion_tokens" in text:
             self._tokens_field = "max_completion_tokens"
             return True
         return False
@@ -142,9 +148,9 @@ class OpenAIClient:
         }
         return request | {field: value for field, value in optional.items() if value is not None}
 
-    async def _send(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+    async def _send(self, request: Mapping[str, Any], messages: Sequence[Message]) -> Reply:
         create: Any = self._sdk.chat.completions.with_streaming_response.create
-        async with create(**self._request(messages, sampling)) as response:
+        async with create(**request) as response:
             # Some servers do not know `stream` and send one JSON object.
             whole = "json" in response.headers.get("content-type", "")
             answer = _Answer(self._limit)
