@@ -34,6 +34,7 @@ class Limits:
     processes: int
     scratch: str  # an empty directory: the worker's working directory
     scratch_mb: int = 64
+    address_space: bool = True  # False: no limit on it, for devices whose drivers reserve it by the terabyte
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as a JSON object."""
@@ -161,7 +162,7 @@ def _restrict(limits: Limits, output: int) -> None:
         current = int(file.read().split()[0]) * resource.getpagesize()
     cap = current + (limits.memory_mb << 20)
     for limit, value in (
-        (resource.RLIMIT_AS, cap),
+        (resource.RLIMIT_AS, cap if limits.address_space else resource.RLIM_INFINITY),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, limits.scratch_mb << 20),
         (resource.RLIMIT_NPROC, _current_processes() + limits.processes),

@@ -135,6 +135,7 @@ class JudgePool:
             "operator": operator.model_dump(mode="json"),
             "target": self.target_spec,
             "device": self.target.device,
+            "limits_address_space": self.target.limits_address_space,
             "dtypes": list(DTYPES if dtypes is None else dtypes),
             "seed": seed,
             "cases": None if cases is None else list(cases),

@@ -204,7 +204,8 @@ class JudgeJob:
 
     def _start_runner(self, deadline: float) -> Outcome | None:
         job, began = self.job, time.monotonic()
-        self.runner = Guest(self.referee.runs, self.limits, job["output_kb"], self.referee.scratch)
+        limits = {**self.limits, "address_space": job["limits_address_space"]}
+        self.runner = Guest(self.referee.runs, limits, job["output_kb"], self.referee.scratch)
         self.isolation = self.runner.isolation
         keys = ("source", "target", "compile_for", "spy")
         self.runner.send({key: job[key] for key in keys}, (), deadline)

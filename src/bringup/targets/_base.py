@@ -22,6 +22,7 @@ class Target(Protocol):
     profile: str | None
     features: frozenset[str]  # what operators may need: "complex", "defined_values", "cpu_reference", ...
     device: str  # torch device string of the tensors that a wrapper receives
+    limits_address_space: bool  # whether a limit on the worker's address space leaves the device usable
 
     def dialect(self) -> Dialect:
         """Return what this target's Triton allows."""
@@ -57,7 +58,12 @@ class Target(Protocol):
 
 
 targets: Registry[Target] = Registry(
-    "target", "bringup.targets", {"interpreter": "bringup.targets.interpreter:InterpreterTarget"}
+    "target",
+    "bringup.targets",
+    {
+        "interpreter": "bringup.targets.interpreter:InterpreterTarget",
+        "cuda": "bringup.targets.cuda:CudaTarget",
+    },
 )
 
 

@@ -15,6 +15,7 @@ class InterpreterTarget:
     name = "interpreter"
     device = "cpu"
     features: frozenset[str] = frozenset()  # no complex numbers, no sparse tensors
+    limits_address_space = True
 
     def __init__(self, profile: str | None = None) -> None:
         """Make the target; it has no profiles."""
