@@ -80,8 +80,10 @@ def live(board: Board, title: str, console: Console) -> Iterator[Callable[[Store
 
 
 @contextmanager
-def lines(board: Board, console: Console) -> Iterator[Callable[[StoredEvent], None]]:
+def lines(board: Board, title: str, console: Console) -> Iterator[Callable[[StoredEvent], None]]:
     """Print one line for each thing worth telling; yields the observer to feed."""
+
+    console.print(Text(title), soft_wrap=True)
 
     def observe(stored: StoredEvent) -> None:
         board.add(stored)

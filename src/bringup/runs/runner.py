@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -371,10 +372,12 @@ async def _drive(
     log.observers.extend(observers)
     runner = Runner(log, config, plan, earlier)
     restore = runner.handle_signals() if signals else lambda: None
+    assembled = False
     try:
         # the run exists before its clients are made: they may keep files beside it
         await log.append(None, [first])
         async with assemble(config, log.folder) as services:
+            assembled = True
             await runner.run(services)
     except StoreError:
         raise
@@ -384,6 +387,9 @@ async def _drive(
     finally:
         restore()
         log.close()
+        if not assembled and isinstance(first, RunStarted) and log.is_local:
+            # a key that is missing or a target that is not here: nothing happened, so nothing is left behind
+            await asyncio.to_thread(shutil.rmtree, log.folder, ignore_errors=True)
     with open_run(log.folder) as run:
         return RunResult(
             run=log.run,

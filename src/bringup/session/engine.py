@@ -471,8 +471,8 @@ def _message(role: str, content: str) -> Message:
 
 
 def _usage(reply: Reply, messages: list[Message]) -> Usage:
-    """Return the provider's count, or an estimate when it sent none."""
-    if reply.usage.input_tokens or reply.usage.output_tokens:
+    """Return the provider's count, or our estimate: the client that recovers an answer may not know the dialog."""
+    if not reply.usage.estimated and (reply.usage.input_tokens or reply.usage.output_tokens):
         return reply.usage
     return estimate_usage(messages, reply.text)
 

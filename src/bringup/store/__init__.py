@@ -1,5 +1,6 @@
 """The store: a run's append-only events and content-addressed texts. The only truth; all else is a fold of it."""
 
+from bringup.store.dialog import StoredCall, session_calls
 from bringup.store.events import (
     EVENT_KINDS,
     OUTCOMES,
@@ -57,6 +58,7 @@ __all__ = [
     "SessionResumed",
     "SessionStarted",
     "SessionSummary",
+    "StoredCall",
     "StoredEvent",
     "Summarised",
     "SummaryFold",
@@ -70,5 +72,6 @@ __all__ = [
     "load_event",
     "open_run",
     "resume_run",
+    "session_calls",
     "summarise_events",
 ]

@@ -77,6 +77,11 @@ class RunLog:
         stored = await asyncio.shield(done)
         return stored
 
+    @property
+    def is_local(self) -> bool:
+        """Whether everything of the run lies in its folder."""
+        return self.url.startswith("sqlite:///") and str(self.folder.resolve()) in self.url
+
     async def flush(self) -> None:
         """Wait until everything that was queued before is written (by callers that were cancelled, say)."""
         await self.append(None, ())

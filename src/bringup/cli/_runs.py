@@ -1,0 +1,147 @@
+"""What the commands on runs share: options, finding a run, tables and the closing summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from bringup.runs import RunResult
+    from bringup.store import Run, SessionSummary
+
+RunsDirOption = Annotated[
+    Path | None, typer.Option("--runs-dir", help="Folder of the runs (default: $BRINGUP_RUNS or bringup-runs).")
+]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id, unique beginning, folder, or `latest`.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def runs_root(given: Path | None) -> Path:
+    """Return the folder of the runs."""
+    from bringup.store import default_root
+
+    return given if given is not None else default_root()
+
+
+def open_named(spec: str, root: Path | None) -> Run:
+    """Open the run that a command names."""
+    from bringup.store import find_run, open_run
+
+    return open_run(find_run(spec, runs_root(root)))
+
+
+def outcome_counts(summaries: Mapping[str, SessionSummary]) -> dict[str, int]:
+    """Count operators by state, the states in a fixed order."""
+    order = ("covered", "exhausted", "stopped", "open", "waiting", "not_applicable")
+    counts = dict.fromkeys(order, 0)
+    for summary in summaries.values():
+        counts[summary.state] += 1
+    return {name: count for name, count in counts.items() if count}
+
+
+def failing_by_verdict(summaries: Mapping[str, SessionSummary]) -> dict[str, int]:
+    """Count the applicable operators that are not covered by their last verdict."""
+    counts: dict[str, int] = {}
+    for summary in summaries.values():
+        if summary.applicable and not summary.covered:
+            counts[summary.verdict] = counts.get(summary.verdict, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def headline(summaries: Mapping[str, SessionSummary]) -> str:
+    """Return coverage over both denominators in one line."""
+    asked = len(summaries)
+    applicable = sum(s.applicable for s in summaries.values())
+    covered = sum(s.covered for s in summaries.values())
+    if asked == applicable:
+        return f"covered {covered} of {applicable} operators (all of them applicable on the target)"
+    return f"covered {covered} of {applicable} operators applicable on the target ({asked} eligible ones asked for)"
+
+
+def totals_line(summaries: Mapping[str, SessionSummary]) -> str:
+    """Return calls, tokens and cost of all operators in one line."""
+    values = list(summaries.values())
+    calls = sum(s.calls for s in values)
+    extra = sum(s.summariser_calls for s in values)
+    tokens = sum(s.tokens for s in values)
+    costs = [s.cost for s in values if s.cost is not None]
+    about = "about " if any(s.usage.estimated for s in values) else ""
+    return (
+        f"{calls:,} model calls"
+        + (f" and {extra:,} of the summariser" if extra else "")
+        + f", {about}{tokens:,} tokens"
+        + (f", cost {sum(costs):,.2f}" if costs else "")
+    )
+
+
+def operators_table(summaries: Mapping[str, SessionSummary], *, only_failing: bool = False) -> Table:
+    """Return one row an operator: state, calls, attempts, cases, last verdict."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from bringup.runs.progress import STYLES
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("operator", "state", "calls", "attempts", "cases", "last verdict"):
+        table.add_column(name, justify="right" if name in {"calls", "attempts", "cases"} else "left")
+    for summary in summaries.values():
+        if only_failing and (summary.covered or not summary.applicable):
+            continue
+        state = summary.state.replace("_", " ")
+        cases = f"{summary.cases_passed}/{summary.cases_total}" if summary.cases_total else ""
+        verdict: str = summary.verdict if summary.started and summary.applicable else ""
+        if not summary.covered:
+            detail = summary.reason if summary.outcome in {"stopped", "not_applicable"} else summary.verdict_summary
+            verdict = f"{verdict}: {detail}" if verdict and detail else verdict or detail
+        table.add_row(
+            Text(summary.operator),
+            Text(state, style=STYLES.get(state, "cyan")),
+            str(summary.calls or ""),
+            str(summary.attempts or ""),
+            cases,
+            Text(verdict, overflow="ellipsis", no_wrap=True),
+        )
+    return table
+
+
+def print_result(result: RunResult, console: Console) -> None:
+    """Print how a run stands: coverage, what is not covered and why, and what to type next."""
+    from rich.text import Text
+
+    summaries = result.summaries
+    style = "bold green" if result.complete else "bold yellow"
+    console.print()
+    console.print(Text(headline(summaries), style=style))
+    console.print(Text(totals_line(summaries), style="dim"))
+    if result.interrupted:
+        console.print(Text(f"stopped early: {result.interrupted}", style="yellow"))
+    failing = failing_by_verdict(summaries)
+    if failing:
+        words = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in failing.items())
+        console.print(Text(f"not covered, by last verdict: {words}"))
+        table = operators_table(summaries, only_failing=True)
+        if table.row_count <= 20:
+            console.print(table)
+    skipped = [s for s in summaries.values() if not s.applicable]
+    for summary in skipped[:5]:
+        console.print(Text(f"not applicable on the target: {summary.operator}: {summary.reason}", style="dim"))
+    if len(skipped) > 5:
+        console.print(Text(f"not applicable on the target: {len(skipped) - 5} more", style="dim"))
+    for name, reason in list(result.excluded.items())[:5]:
+        console.print(Text(f"not eligible: {name}: {reason}", style="dim"))
+    console.print(Text(f"run      {result.folder}"))
+    console.print(Text(f"report   bringup report {result.run}"))
+    if result.resumable:
+        console.print(Text(f"go on    bringup run --resume {result.run}"))
+    elif not result.complete:
+        console.print(Text(f"again    bringup run --retry-failed {result.run}"))
+    first = next((s.operator for s in summaries.values() if s.calls > 1), None)
+    if first is not None:
+        console.print(Text(f"dialog   bringup show {result.run} {first}"))
