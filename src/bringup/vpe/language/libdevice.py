@@ -1,8 +1,8 @@
 """`triton.language.extra.libdevice` for vpe: one function for each name of `bringup.vpe.libdevice`.
 
-Triton's front end replaces the functions of the generic module by those of this one (`get_module_map` of the backend), so
-`from triton.language.extra import libdevice` and `libdevice.tanh(x)` work in any kernel. The functions are made from the
-table of signatures when the module is imported; each takes tensors or scalars of one of its overloads' dtypes and
+Triton's front end replaces the functions of the generic module by those of this one (`get_module_map` of the backend),
+so `from triton.language.extra import libdevice` and `libdevice.tanh(x)` work in any kernel. The functions are made from
+the table of signatures when the module is imported; each takes tensors or scalars of one of its overloads' dtypes and
 broadcasts them.
 """
 
@@ -78,4 +78,4 @@ def _make(name: str, signature: tuple[Signature, ...]) -> Any:
 
 
 globals().update({_name: _make(_name, _overloads) for _name, _overloads in signatures().items()})
-__all__ = list(signatures())  # noqa: PLE0605
+__all__ = list(signatures())

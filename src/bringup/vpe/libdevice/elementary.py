@@ -1,8 +1,8 @@
 """fp32 functions that kernels call all day: straight-line code without calls, which LLVM vectorises in loops.
 
 All arithmetic is fp32 except in sin and cos: a reduction by pi/2 that is right for every fp32 argument needs 94 bits,
-and its result is kept in fp64 until the end. Special values follow C99 annex F. Errors are at most 1.5 units in the last
-place, tested against arithmetic of many digits.
+and its result is kept in fp64 until the end. Special values follow C99 annex F. Errors are at most 1.5 units in the
+last place, tested against arithmetic of many digits.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def _floating() -> dict[tuple[str, str], Recipe]:
     table["saturatef", "f32"] = Recipe(integers.saturatef, "vector")
     table["rcp64h", "f64"] = Recipe(integers.rcp64h, "special")
     # The names say "fast"; a CPU has nothing faster than the functions above.
-    for name in ("sin", "cos", "tan", "exp", "exp10", "log", "log2", "log10", "pow"):
+    for name in ("sin", "cos", "tan", "exp", "exp10", "log", "log2", "log10", "pow", "tanh"):
         table[f"fast_{name}f", "f32"] = table[name, "f32"]
     table["fast_dividef", "f32"] = Recipe(_arithmetic("div"), "special")
     return table

@@ -110,6 +110,7 @@ fast_expf: fast_expf(fp32) fp32
 fast_tanf: fast_tanf(fp32) fp32
 fast_exp10f: fast_exp10f(fp32) fp32
 fast_log10f: fast_log10f(fp32) fp32
+fast_tanhf: fast_tanhf(fp32) fp32
 fast_powf: fast_powf(fp32 fp32) fp32
 # arithmetic in a rounding mode
 fma_rn: fmaf_rn(fp32 fp32 fp32) fp32; fma_rn(fp64 fp64 fp64) fp64

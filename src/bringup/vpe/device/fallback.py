@@ -1,0 +1,164 @@
+"""What happens to an operator without a kernel: an error with its name, or, if asked for, the CPU's kernel.
+
+The CPU's kernel runs on host views, so in-place and `out=` operators need no copy; new results are copied into memory
+of the device, and results that alias an argument become views of it.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from bringup.vpe.device import tensors
+
+_mode: str | None = None
+calls: collections.Counter[str] = collections.Counter()
+"""How often the CPU stood in, by operator."""
+
+# Torch sends convolutions of devices from outside to operators that have no CPU kernel.
+_STAND_INS = {
+    "aten::convolution_overrideable": torch.ops.aten.convolution.default,
+    "aten::convolution_backward_overrideable": torch.ops.aten.convolution_backward.default,
+}
+
+
+# Composite operators that torch would take apart on this device, although the CPU has a better kernel in one piece:
+# layer norm would go through batch norm, with other rounding in bf16 and statistics of another dtype.
+_IN_ONE_PIECE = ("native_layer_norm", "native_group_norm", "_efficientzerotensor")
+
+_library: Any = None
+
+
+def use(mode: str | None) -> None:
+    """`None`: operators without a kernel raise; `"cpu"`: the CPU computes them."""
+    global _mode  # noqa: PLW0603
+    if mode not in (None, "cpu"):
+        raise ValueError(f"fallback is None or 'cpu', not {mode!r}")
+    _mode = mode
+
+
+def register_stand_ins() -> None:
+    """Kernels that only the CPU's stand-in needs; whoever registers real ones for them passes `allow_override=True`."""
+    global _library  # noqa: PLW0603
+    if _library is not None:
+        return
+    _library = torch.library.Library("aten", "IMPL")
+    for name in (*_IN_ONE_PIECE, *(name.removeprefix("aten::") for name in _STAND_INS)):
+        operator = getattr(torch.ops.aten, name).default
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "PrivateUse1"):
+            _library.impl(name, functools.partial(fallback, operator), "PrivateUse1")
+
+
+def name_of(operator: Any) -> str:
+    """`aten::add.out`, `aten::relu`."""
+    schema = operator._schema
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
+
+
+def fallback(operator: Any, *args: Any, **kwargs: Any) -> Any:
+    """Boxed fallback of the device's dispatch key."""
+    name = name_of(operator)
+    if _mode is None:
+        raise NotImplementedError(
+            f"vpe has no kernel for {name}, and nothing falls back to the CPU; compute it in a Triton kernel, "
+            "register a kernel for PrivateUse1, or allow the CPU with bringup.vpe.device.enable(fallback='cpu')"
+        )
+    tensors.forbid(f"computing {name} on the CPU")
+    calls[name] += 1
+    return _on_cpu(operator, args, kwargs)
+
+
+class _Exchange:
+    """Host views of a call's arguments, and the way back."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[Any, Any]] = []
+
+    def to_host(self, value: Any) -> Any:
+        if tensors.is_device_tensor(value):
+            view = tensors.host_view(value)
+            self.pairs.append((view, value))
+            return view
+        if isinstance(value, torch.device) and value.type == tensors.NAME:
+            return tensors.CPU
+        return value
+
+    def to_device(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
+            return value
+        for view, original in self.pairs:
+            if view is value:
+                return original
+        pointer = value.untyped_storage().data_ptr()
+        if pointer:
+            for _, original in self.pairs:
+                storage = original.untyped_storage()
+                if storage.data_ptr() == pointer:
+                    return tensors.make_tensor(
+                        storage, value.storage_offset(), value.size(), value.stride(), value.dtype
+                    )
+        return self._copied(value)
+
+    @staticmethod
+    def _copied(value: Any) -> Any:
+        result = torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=tensors.device())
+        with torch.no_grad():
+            tensors.host_view(result).copy_(value)
+        tensors.mark_written(result)
+        return result
+
+    def settle(self) -> None:
+        """Arguments that the CPU's kernel resized or moved to other memory: let the originals follow."""
+        for view, original in self.pairs:
+            moved = view.untyped_storage().data_ptr() != original.untyped_storage().data_ptr()
+            if not moved and view.size() == original.size() and view.stride() == original.stride():
+                tensors.mark_written(original)
+                continue
+            if moved:
+                fresh = self._copied(view)
+                storage, offset = fresh.untyped_storage(), 0
+            else:
+                storage, offset = original.untyped_storage(), view.storage_offset()
+            tensors.set_tensor(original, storage, offset, view.size(), view.stride())
+
+
+def _on_cpu(operator: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    exchange = _Exchange()
+    host_args, host_kwargs = _pytree.tree_map(exchange.to_host, (tuple(args), kwargs))
+    operator = _STAND_INS.get(name_of(operator), operator)
+    if operator is _STAND_INS["aten::convolution_backward_overrideable"]:
+        host_args = _with_bias_sizes(host_args)
+    result = operator(*_boxed_numbers(operator, host_args), **host_kwargs)
+    if operator._schema.is_mutable:
+        exchange.settle()
+    return _pytree.tree_map(exchange.to_device, result)
+
+
+def _boxed_numbers(operator: Any, args: Sequence[Any]) -> tuple[Any, ...]:
+    """Numbers that stand where the schema says Tensor: `x + 1` reaches a kernel with a plain 1."""
+    boxed = []
+    for value, parameter in zip(args, operator._schema.arguments, strict=False):
+        if type(value) in (int, float, bool, complex) and "Tensor" in str(parameter.type):
+            number = torch.tensor(value, dtype=torch.get_default_dtype() if type(value) is float else None)
+            number = number.to(tensors.CPU)
+            boxed.append(number)
+        else:
+            boxed.append(value)
+    return tuple(boxed)
+
+
+def _with_bias_sizes(args: Sequence[Any]) -> tuple[Any, ...]:
+    """`convolution_backward` takes the sizes of the bias, which its overrideable form does not pass on."""
+    gradient, image, weight, stride, padding, dilation, transposed, output_padding, groups, mask = args
+    channels = weight.shape[1] * groups if transposed else weight.shape[0]
+    return (gradient, image, weight, [channels], stride, padding, dilation, transposed, output_padding, groups, mask)
+
+
+def register(library: Any) -> None:
+    """Register for every operator without a kernel, in a `torch.library.Library` of namespace `_`."""
+    library.fallback(fallback, "PrivateUse1")
