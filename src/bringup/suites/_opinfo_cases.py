@@ -7,21 +7,32 @@ from typing import Any
 import torch
 
 from bringup.suites._base import CaseInputs
+from bringup.suites._opinfo_postprocess import postprocess_of
 from bringup.suites._opinfo_samples import Sample, samples
+from bringup.suites._opinfo_tolerance import widened, written
 from bringup.verdict import CaseId
 
 
-def cases(operator: str, dtype: str, seed: int = 0) -> list[CaseInputs]:
-    """Build all cases of one operator in one dtype; the index runs over the variants' samples in op_db order."""
+def cases(operator: str, dtype: str, seed: int = 0, *, imprecise: bool = True) -> list[CaseInputs]:
+    """Build all cases of one operator in one dtype; the index runs over the variants' samples in op_db order.
+
+    `imprecise`: measure the reference's own error (it costs two calls of the reference a case).
+    """
     return [
-        _case(CaseId(operator=operator, dtype=dtype, index=index, seed=seed), sample)
+        _case(CaseId(operator=operator, dtype=dtype, index=index, seed=seed), sample, imprecise)
         for index, sample in enumerate(samples(operator, dtype, seed))
     ]
 
 
-def _case(case: CaseId, sample: Sample) -> CaseInputs:
+def _case(case: CaseId, sample: Sample, imprecise: bool) -> CaseInputs:
     call = sample.call
     notes: dict[str, Any] = {}
+    post = postprocess_of(case.operator, call)
+    tolerance = written(sample.entry, case.dtype)
+    if imprecise:
+        tolerance = widened(call, case.dtype, tolerance, post.function if post else None)
+    if post is not None:
+        notes["postprocess"] = post.reason
     places = device_places(call.args, call.kwargs)
     if places:
         notes["device_places"] = places
@@ -33,6 +44,10 @@ def _case(case: CaseId, sample: Sample) -> CaseInputs:
         args=call.args,
         kwargs=call.kwargs,
         reference=call.reference,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        tolerance_reason=tolerance.reason,
+        postprocess=post.function if post else None,
         notes=notes,
     )
 

@@ -36,6 +36,7 @@ class Facts(Record):
     mutating: int = 0  # the reference changes one of its arguments
     failures: dict[str, int] = Field(default_factory=dict)  # error of the CPU reference -> cases
     result_dtypes: tuple[str, ...] = ()
+    imprecise: tuple[str, ...] = ()  # dtypes in which some reference results ask for a tolerance above the default
     largest_input: int = 0  # elements of the largest tensor among the arguments
 
     @property

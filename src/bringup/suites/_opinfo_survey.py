@@ -21,7 +21,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from bringup.operators import DTYPES
 from bringup.operators._torch_names import signature
 from bringup.suites._opinfo_facts import Facts, write_survey
+from bringup.suites._opinfo_postprocess import postprocess_of
 from bringup.suites._opinfo_samples import Sample, entries, samples
+from bringup.suites._opinfo_tolerance import copy_arguments, widened, written
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch is seen as Any
@@ -45,6 +47,12 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
+def _same(old: torch.Tensor, new: torch.Tensor) -> bool:
+    if old.shape != new.shape or old.layout is not torch.strided:
+        return bool(old.shape == new.shape)
+    return bool(torch.equal(old, new)) or bool(((old == new) | (old.isnan() & new.isnan())).all())
+
+
 class _Tally:
     """Facts of one operator, case by case."""
 
@@ -54,29 +62,38 @@ class _Tally:
         self.shapes: set[tuple[int, tuple[str, ...]]] = set()
         self.result_dtypes: set[str] = set()
         self.largest = 0
+        self.imprecise: list[str] = []
         self.recorder = Recorder()
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: Sample, operator: str, dtype: str) -> None:
         call = sample.call
+        if dtype not in self.imprecise and _tolerance_is_widened(sample, operator, dtype):
+            self.imprecise.append(dtype)
         self.shapes.add((len(call.args), tuple(sorted(call.kwargs))))
         inputs = _tensors((call.args, call.kwargs))
         self.largest = max([self.largest, *(t.numel() for t in inputs)])
         self.counts["complex_inputs"] += any(t.is_complex() for t in inputs)
         self.counts["sparse_inputs"] += any(t.layout is not torch.strided for t in inputs)
-        versions = [t._version for t in inputs]
+        before = copy_arguments(call.args, call.kwargs)
         try:
             with torch.no_grad(), self.recorder:
                 result = call.reference(*call.args, **call.kwargs)
         except Exception as error:  # whatever OpInfo's own function raises is a fact about it
             self.failures[f"{type(error).__name__}: {error}".splitlines()[0]] += 1
             return
-        self.counts["mutating"] += versions != [t._version for t in inputs]
+        self.counts["mutating"] += any(not _same(old, new) for old, new in zip(_tensors(before), inputs, strict=True))
         outputs = _tensors(result)
         self.result_dtypes |= {str(t.dtype).removeprefix("torch.") for t in outputs}
         self.counts["complex_results"] += any(t.is_complex() for t in outputs)
         self.counts["sparse_results"] += any(t.layout is not torch.strided for t in outputs)
         leaves = pytree.tree_leaves(result)
         self.counts["scalar_results"] += any(isinstance(leaf, bool | int | float | complex) for leaf in leaves)
+
+
+def _tolerance_is_widened(sample: Sample, operator: str, dtype: str) -> bool:
+    post = postprocess_of(operator, sample.call)
+    base = written(sample.entry, dtype)
+    return widened(sample.call, dtype, base, post.function if post else None) != base
 
 
 def survey_operator(name: str) -> Facts:
@@ -88,7 +105,7 @@ def survey_operator(name: str) -> Facts:
         if found:
             case_counts[dtype] = len(found)
         for sample in found:
-            tally.add(sample)
+            tally.add(sample, name, dtype)
     return Facts(
         name=name,
         variants=tuple(entry.variant_test_name for entry in entries()[name]),
@@ -98,6 +115,7 @@ def survey_operator(name: str) -> Facts:
         call_shapes=tuple(sorted(tally.shapes)),
         signature=signature(name, tuple(sorted(tally.recorder.overloads))),
         failures=dict(tally.failures),
+        imprecise=tuple(tally.imprecise),
         result_dtypes=tuple(sorted(tally.result_dtypes)),
         largest_input=tally.largest,
         **{key: count for key, count in tally.counts.items() if count},

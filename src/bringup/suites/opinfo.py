@@ -77,7 +77,7 @@ class OpInfoSuite:
             return []
         from bringup.suites._opinfo_cases import cases
 
-        return cases(operator, dtype, seed)
+        return cases(operator, dtype, seed, imprecise=dtype in self.facts[operator].imprecise)
 
 
 def load_survey(progress: Progress | None = None) -> Survey:
