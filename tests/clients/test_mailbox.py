@@ -356,7 +356,7 @@ def test_command_line(box: Mailbox, tmp_path: Path) -> None:
     assert waited.stdout == f"{key}\t{box.prompts / (key + '.md')}\n"
     late = cli(box.directory, "wait", "--timeout", "0")
     assert (late.returncode, late.stdout) == (1, "")
-    assert "no prompt within 0 seconds" in late.stderr
+    assert late.stderr == f"no prompt in {box.directory} within 0 seconds\n"
     assert cli(box.directory, "show", "exp.a1.t01").stdout == (box.prompts / f"{key}.md").read_text()
     answered = cli(box.directory, "answer", "exp.a1.t01", "-", text="the reply")
     assert answered.returncode == 0, answered.stderr
@@ -416,4 +416,26 @@ def test_command_line_takes_the_newest_run(tmp_path: Path, monkeypatch: pytest.M
     result = CliRunner().invoke(build_app(), ["mailbox", "list", "--json", "--run", "old"])
     assert [p["key"] for p in json.loads(result.stdout)["prompts"]] == ["old.exp.a1.t01.generate"]
     with pytest.raises(UnknownName, match="did you mean new"):
-        CliRunner().invoke(build_app(), ["mailbox", "list", "--run", "ne"], catch_exceptions=False)
+        CliRunner().invoke(build_app(), ["mailbox", "list", "--run", "nev"], catch_exceptions=False)
+    result = CliRunner().invoke(build_app(), ["mailbox", "list", "--json", "--run", "ol"])
+    assert [p["key"] for p in json.loads(result.stdout)["prompts"]] == ["old.exp.a1.t01.generate"]
+    monkeypatch.setenv("BRINGUP_RUNS", str(tmp_path / "bringup-runs"))
+    monkeypatch.chdir("/")
+    assert CliRunner().invoke(build_app(), ["mailbox", "list", "--json"]).exit_code == 0
+
+
+def test_wait_may_come_before_the_run(tmp_path: Path) -> None:
+    directory = tmp_path / "run" / "mailbox"
+    early = cli(directory, "wait", "--timeout", "0.1")
+    assert early.returncode == 1
+    assert "no mailbox within 0.1 seconds" in early.stderr
+    command = [sys.executable, "-m", "bringup.cli.main", "mailbox", "wait", "--dir", str(directory), "--timeout", "30"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "no mailbox here" in process.stderr.readline()
+    box = Mailbox(directory)
+    box.create("r1")
+    box.post("r1.exp.a1.t01.generate", DIALOG)
+    stdout, _ = process.communicate(timeout=30)
+    assert stdout.startswith("r1.exp.a1.t01.generate\t")
+    assert process.returncode == 0

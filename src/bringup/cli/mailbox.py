@@ -16,11 +16,15 @@ import typer
 if TYPE_CHECKING:
     from bringup.clients.mailbox import Mailbox
 
-RUNS = Path("bringup-runs")
 POLL_SECONDS = 0.2
 
-RunOption = Annotated[str | None, typer.Option("--run", help="Run whose mailbox is meant (default: the newest one).")]
-DirOption = Annotated[Path | None, typer.Option("--dir", help="Mailbox directory, instead of a run's.")]
+RunOption = Annotated[
+    str | None, typer.Option("--run", help="Run whose mailbox is meant: id or unique beginning (default: the newest).")
+]
+DirOption = Annotated[Path | None, typer.Option("--dir", help="Mailbox directory, or a run's folder.")]
+RunsDirOption = Annotated[
+    Path | None, typer.Option("--runs-dir", help="Folder of the runs (default: $BRINGUP_RUNS or bringup-runs).")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 KeyArgument = Annotated[str, typer.Argument(help="Key of the prompt; the part with the run may be left out.")]
 WorkerOption = Annotated[str, typer.Option("--worker", help="Who answers (default: user and parent process).")]
@@ -42,13 +46,14 @@ def register(app: typer.Typer) -> None:
 def list_prompts(
     run: RunOption = None,
     directory: DirOption = None,
+    runs_dir: RunsDirOption = None,
     as_json: JsonOption = False,
     state: Annotated[str | None, typer.Option(help="Only pending, claimed or answered ones.")] = None,
 ) -> None:
     """List the prompts with their states."""
     if state not in (None, "pending", "claimed", "answered"):
         raise typer.BadParameter("is one of pending, claimed, answered", param_hint="--state")
-    with _mailbox(run, directory) as box:
+    with _mailbox(_choose(run, directory, runs_dir)) as box:
         entries = [entry for entry in box.entries() if state is None or entry.state == state]
         closed = box.closed
         if as_json:
@@ -72,10 +77,11 @@ def show(
     key: KeyArgument,
     run: RunOption = None,
     directory: DirOption = None,
+    runs_dir: RunsDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print a whole prompt: the dialog so far, as a model would get it. Claims nothing."""
-    with _mailbox(run, directory) as box:
+    with _mailbox(_choose(run, directory, runs_dir)) as box:
         _print_prompt(box, box.resolve(key), as_json)
 
 
@@ -83,6 +89,7 @@ def wait(
     *,
     run: RunOption = None,
     directory: DirOption = None,
+    runs_dir: RunsDirOption = None,
     worker: WorkerOption = "",
     timeout: Annotated[
         float | None, typer.Option(help="Seconds to wait at most; then exit code 1. Default: no limit.", min=0)
@@ -97,23 +104,37 @@ def wait(
 
     Exit code 0: a prompt is yours; 1: none came in time; 3: the run has ended.
     """
+    from bringup.errors import BringupError
+
     worker = worker or f"{os.environ.get('USER') or os.getuid()}-{os.getppid()}"
     deadline = None if timeout is None else time.monotonic() + timeout
-    with _mailbox(run, directory) as box:
-        told = False
+    told: set[str] = set()
+
+    def pause(note: str, missing: str) -> None:
+        """Sleep a little and tell once why; raises Exit(1) when the time is up."""
+        if note and note not in told:
+            told.add(note)
+            typer.echo(note, err=True)
+        if deadline is not None and time.monotonic() >= deadline:
+            typer.echo(f"no {missing} within {timeout:g} seconds", err=True)
+            raise typer.Exit(1)
+        time.sleep(POLL_SECONDS if deadline is None else max(0.0, min(POLL_SECONDS, deadline - time.monotonic())))
+
+    while True:  # the run may still be starting
+        try:
+            chosen = _choose(run, directory, runs_dir)
+            break
+        except BringupError as error:
+            pause(f"waiting: {error}", "mailbox")
+    with _mailbox(chosen) as box:
         while True:
             if box.closed:
                 raise _ended(box)
             entry = box.claim(worker, lease)
             if entry is not None:
                 break
-            if not told and box.abandoned():
-                told = True
-                typer.echo("the run's process is gone; waiting for `bringup run --resume`", err=True)
-            if deadline is not None and time.monotonic() >= deadline:
-                typer.echo(f"no prompt within {timeout:g} seconds in {box.directory}", err=True)
-                raise typer.Exit(1)
-            time.sleep(POLL_SECONDS if deadline is None else max(0.0, min(POLL_SECONDS, deadline - time.monotonic())))
+            gone = "the run's process is gone; waiting for `bringup run --resume`" if box.abandoned() else ""
+            pause(gone, f"prompt in {box.directory}")
         if as_json or print_prompt:
             _print_prompt(box, entry.key, as_json)
             typer.echo(entry.key, err=True)
@@ -126,12 +147,13 @@ def answer(
     file: Annotated[Path, typer.Argument(help="File with the reply, or - for standard input.")],
     run: RunOption = None,
     directory: DirOption = None,
+    runs_dir: RunsDirOption = None,
     worker: WorkerOption = "",
 ) -> None:
     """Store the reply to a prompt. The first answer stands; a second one is refused."""
     from bringup.errors import FormatError
 
-    with _mailbox(run, directory) as box:
+    with _mailbox(_choose(run, directory, runs_dir)) as box:
         full = box.resolve(key)
         try:
             data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
@@ -143,41 +165,51 @@ def answer(
             typer.echo("the run has ended; `bringup run --resume` takes this answer up", err=True)
 
 
-def release(key: KeyArgument, run: RunOption = None, directory: DirOption = None) -> None:
+def release(
+    key: KeyArgument,
+    run: RunOption = None,
+    directory: DirOption = None,
+    runs_dir: RunsDirOption = None,
+) -> None:
     """Give a claimed prompt back, so that somebody else gets it."""
-    with _mailbox(run, directory) as box:
+    with _mailbox(_choose(run, directory, runs_dir)) as box:
         full = box.resolve(key)
         box.release(full)
         typer.echo(f"released {full}")
 
 
 @contextmanager
-def _mailbox(run: str | None, directory: Path | None) -> Iterator[Mailbox]:
-    """Open the chosen mailbox, and turn faults of the disk into one line."""
+def _mailbox(path: Path) -> Iterator[Mailbox]:
+    """Open the mailbox in `path`, and turn faults of the disk into one line."""
     from bringup.clients.mailbox import Mailbox
     from bringup.errors import EnvironmentFault
 
-    box = Mailbox.open(_choose(run, directory))
+    box = Mailbox.open(path)
     try:
         yield box
     except OSError as error:
         raise EnvironmentFault(f"mailbox {box.directory}: {error.strerror or error}") from error
 
 
-def _choose(run: str | None, directory: Path | None) -> Path:
+def _choose(run: str | None, directory: Path | None, runs_dir: Path | None) -> Path:
+    """Return the mailbox that the options mean; raises BringupError or UnknownName when there is none."""
+    from bringup.clients.mailbox import Mailbox
     from bringup.errors import BringupError, UnknownName
 
     if directory is not None:
         inner = directory / "mailbox"
-        return inner if (inner / "MAILBOX.json").is_file() else directory
-    found = [p.parent for p in RUNS.glob("*/mailbox/MAILBOX.json")]
+        return Mailbox.open(inner if (inner / "MAILBOX.json").is_file() else directory).directory
+    root = runs_dir or Path(os.environ.get("BRINGUP_RUNS") or "bringup-runs")
+    found = [path.parent for path in root.glob("*/mailbox/MAILBOX.json")]
     if run is not None:
-        if RUNS / run / "mailbox" not in found:
-            raise UnknownName("run with a mailbox", run, [p.parent.name for p in found], str(RUNS))
-        return RUNS / run / "mailbox"
+        names = {path.parent.name: path for path in found}
+        matches = [run] if run in names else [name for name in names if name.startswith(run)]
+        if len(matches) != 1:
+            raise UnknownName("run with a mailbox", run, names, str(root))
+        return names[matches[0]]
     if not found:
         raise BringupError(
-            f"no run with a mailbox in {RUNS}; start one with `bringup run --client mailbox`, or name one with --dir"
+            f"no run with a mailbox in {root}; start one with `bringup run --client mailbox`, or name one with --dir"
         )
     return max(found, key=lambda path: (path / "MAILBOX.json").stat().st_mtime)
 
