@@ -99,6 +99,8 @@ def operators_table(summaries: Mapping[str, SessionSummary], *, only_failing: bo
         verdict: str = summary.verdict if summary.started and summary.applicable else ""
         if not summary.covered:
             detail = summary.reason if summary.outcome in {"stopped", "not_applicable"} else summary.verdict_summary
+            if not detail and summary.turns:
+                detail = summary.turns[-1].summary  # no reply had a module: say what the last one lacked
             verdict = f"{verdict}: {detail}" if verdict and detail else verdict or detail
         table.add_row(
             Text(summary.operator),
@@ -109,6 +111,14 @@ def operators_table(summaries: Mapping[str, SessionSummary], *, only_failing: bo
             Text(verdict, overflow="ellipsis", no_wrap=True),
         )
     return table
+
+
+def _more(reason: str) -> str:
+    """Return the option that a run stopped by its budget needs to go on."""
+    for word, option in (("token", "tokens"), ("money", "money"), ("time", "seconds")):
+        if reason.startswith(f"{word} budget used up"):
+            return f" --budget-{option} MORE"
+    return ""
 
 
 def print_result(result: RunResult, console: Console) -> None:
@@ -139,7 +149,7 @@ def print_result(result: RunResult, console: Console) -> None:
     console.print(Text(f"run      {result.folder}"))
     console.print(Text(f"report   bringup report {result.run}"))
     if result.resumable:
-        console.print(Text(f"go on    bringup run --resume {result.run}"))
+        console.print(Text(f"go on    bringup run --resume {result.run}{_more(result.interrupted or '')}"))
     elif not result.complete:
         console.print(Text(f"again    bringup run --retry-failed {result.run}"))
     first = next((s.operator for s in summaries.values() if s.calls > 1), None)

@@ -131,6 +131,9 @@ async def _run(
     from bringup.runs.progress import lines, live
     from bringup.store import find_run
 
+    def notify(line: str) -> None:
+        _say(console, line)
+
     root = runs_root(runs_dir)
     if resume and retry_failed:
         raise ConfigError("command line", "--resume and --retry-failed exclude each other")
@@ -151,6 +154,7 @@ async def _run(
                 folder,
                 changes=lambda data: _merged(data, overrides),
                 observers=[_enliven(board, observe)],
+                notify=notify,
                 signals=True,
             )
     parent = None
@@ -163,7 +167,14 @@ async def _run(
     board.live = True
     with draw(board, title, console) as observe:
         return await runner.start(
-            config, root, plan=plan, parent=parent, store_url=store_url, observers=[observe], signals=True
+            config,
+            root,
+            plan=plan,
+            parent=parent,
+            store_url=store_url,
+            observers=[observe],
+            notify=notify,
+            signals=True,
         )
 
 

@@ -26,6 +26,7 @@ class MailboxClient:
     """
 
     name = "mailbox"
+    durable = True  # an answer can be fetched after an interruption, so a stopping run need not wait for it
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ class RecordedClient:
     """Replays recorded dialogs; no model is asked."""
 
     name = "recorded"
+    durable = True  # an interrupted call can simply be made again, so a stopping run need not wait for it
 
     def __init__(
         self,

@@ -42,6 +42,7 @@ from bringup.suites import get_suite
 IN_A_ROW = 5  # sessions stopped by errors, with nothing achieved in between, after which the whole run stops
 Assemble = Callable[[RunConfig, Path], AbstractAsyncContextManager[Services]]
 Observer = Callable[[StoredEvent], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,16 @@ class _Earlier:
 class Runner:
     """Brings the sessions of one run to their ends."""
 
-    def __init__(self, log: RunLog, config: RunConfig, plan: Plan, earlier: Iterable[StoredEvent] = ()) -> None:
-        """Prepare; with `earlier` events the run goes on where they end."""
+    def __init__(
+        self,
+        log: RunLog,
+        config: RunConfig,
+        plan: Plan,
+        earlier: Iterable[StoredEvent] = (),
+        notify: Notify | None = None,
+    ) -> None:
+        """Prepare; with `earlier` events the run goes on where they end. `notify` is told what a watcher must know."""
+        self._notify = notify or (lambda line: None)
         self.log = log
         self.config = config
         self.plan = plan
@@ -215,6 +224,7 @@ class Runner:
         """Stop cleanly at the first request: answers in flight are stored. At the second, stop at once."""
         if self.stop.reason is None:
             self.stop.request(reason)
+            self._notify("stopping: replies in flight are waited for and stored; Ctrl-C again stops at once")
         else:
             for task in self._tasks:
                 task.cancel()
@@ -270,6 +280,7 @@ async def start(
     store_url: str | None = None,
     assemble: Assemble = assemble,
     observers: Sequence[Observer] = (),
+    notify: Notify | None = None,
     signals: bool = False,
 ) -> RunResult:
     """Start a new run under `root` and bring it as far as it goes.
@@ -288,7 +299,7 @@ async def start(
         parent=parent,
         pid=os.getpid(),
     )
-    return await _drive(log, config, plan, event, (), assemble, observers, signals)
+    return await _drive(log, config, plan, event, (), assemble, observers, notify, signals)
 
 
 async def resume(
@@ -298,6 +309,7 @@ async def resume(
     operators: Sequence[Operator] | None = None,
     assemble: Assemble = assemble,
     observers: Sequence[Observer] = (),
+    notify: Notify | None = None,
     signals: bool = False,
 ) -> RunResult:
     """Go on with the run in `folder`: no stored call is made again.
@@ -322,7 +334,7 @@ async def resume(
         raise
     data = config.model_dump(mode="json")
     event = RunResumed(pid=os.getpid(), config=data if data != stored else None)
-    return await _drive(log, config, plan, event, earlier, assemble, observers, signals)
+    return await _drive(log, config, plan, event, earlier, assemble, observers, notify, signals)
 
 
 def _plan_again(
@@ -364,13 +376,14 @@ async def _drive(
     earlier: Sequence[StoredEvent],
     assemble: Assemble,
     observers: Sequence[Observer],
+    notify: Notify | None,
     signals: bool,
 ) -> RunResult:
     for stored in earlier:
         for observer in observers:
             observer(stored)
     log.observers.extend(observers)
-    runner = Runner(log, config, plan, earlier)
+    runner = Runner(log, config, plan, earlier, notify)
     restore = runner.handle_signals() if signals else lambda: None
     assembled = False
     try:

@@ -177,7 +177,7 @@ class Session:
         if state.pending is None and state.reply is None:
             if state.turn >= limits.calls:
                 if state.attempt >= limits.attempts:
-                    await self._finish("exhausted", f"{limits.attempts} attempts of {limits.calls} calls used up")
+                    await self._finish("exhausted", f"all calls used up ({limits.attempts} x {limits.calls})")
                 else:
                     await self._next_attempt(state.refine if limits.from_scratch else state.candidate)
                 return
