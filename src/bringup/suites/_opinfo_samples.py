@@ -120,6 +120,11 @@ _RANDOM_COUNT = frozenset({
 })  # fmt: skip
 
 
+# Generators that loop over a set of strings, so that PYTHONHASHSEED decides the order: operator -> (keyword, size of
+# the set). The tensors drawn do not depend on the keyword, so its values are dealt out anew, in sorted order.
+_HASH_ORDERED = {"meshgrid": ("indexing", 2)}
+
+
 def _draw(entry: Any, dtype: str, seed: int) -> list[Any]:
     if seed == 0:
         return _draw_once(entry, dtype, _OPINFO_SEED, every_sample=True)
@@ -146,5 +151,12 @@ def _draw_once(entry: Any, dtype: str, seed: int, *, every_sample: bool) -> list
                 reseed(seed)
             sample = next(iterator, None)
             if sample is None:
-                return drawn
+                break
             drawn.append(sample)
+    if entry.name in _HASH_ORDERED:
+        keyword, size = _HASH_ORDERED[entry.name]
+        for start in range(0, len(drawn), size):
+            group = drawn[start : start + size]
+            for sample, value in zip(group, sorted(s.kwargs[keyword] for s in group), strict=True):
+                sample.kwargs = {**sample.kwargs, keyword: value}
+    return drawn
