@@ -1,1 +1,37 @@
-"""prompts."""
+"""Prompts: one template a situation, rendered from typed contexts, with the template's digest for the store."""
+
+from bringup.prompts._contexts import CONTEXTS, SITUATIONS, Situation
+from bringup.prompts._examples import EXAMPLES, Example, load_examples
+from bringup.prompts._render import LIMITS, Prompt, PromptError, render, template_digest
+from bringup.prompts._text import estimate_tokens
+from bringup.prompts._writer import (
+    SITUATION_OF,
+    PromptBook,
+    feedback_prompt,
+    first_prompt,
+    refine_prompt,
+    summarise_prompt,
+    system_prompt,
+)
+
+__all__ = [
+    "CONTEXTS",
+    "EXAMPLES",
+    "LIMITS",
+    "SITUATIONS",
+    "SITUATION_OF",
+    "Example",
+    "Prompt",
+    "PromptBook",
+    "PromptError",
+    "Situation",
+    "estimate_tokens",
+    "feedback_prompt",
+    "first_prompt",
+    "load_examples",
+    "refine_prompt",
+    "render",
+    "summarise_prompt",
+    "system_prompt",
+    "template_digest",
+]

@@ -1,0 +1,225 @@
+"""Rendering: templates with strict names, typed contexts, limits on length, and a digest for the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound, meta
+from pydantic import ValidationError
+
+from bringup.candidate import digest
+from bringup.errors import BringupError
+from bringup.linter import computes, reads_values
+from bringup.operators import CallShape, DocNode, Operator
+from bringup.prompts._contexts import (
+    CONTEXTS,
+    FormatContext,
+    LintContext,
+    Situation,
+    TaskContext,
+)
+from bringup.prompts._examples import load_examples
+from bringup.prompts._text import estimate_tokens, fenced, number, oneline, scrub, shape, short
+from bringup.verdict import Record
+
+# Longest pieces of a prompt, in characters (`inputs`, `violations`, `differences`: in entries).
+LIMITS: dict[str, int] = {
+    "log": 12_000,
+    "exception": 8_000,
+    "summarised": 60_000,
+    "values": 3_000,
+    "call": 2_000,
+    "line": 600,
+    "doc": 12_000,  # the operator's own docstring
+    "nested_doc": 4_000,
+    "docs": 32_000,  # all docstrings together
+    "inputs": 12,
+    "violations": 20,
+    "differences": 12,
+    "calls": 12,
+}
+
+
+class Prompt(Record):
+    """A rendered prompt. `template_digest` covers the template and everything that it includes."""
+
+    text: str
+    template: str
+    template_digest: str
+
+    @property
+    def tokens(self) -> int:
+        """An estimate of its length in tokens."""
+        return estimate_tokens(self.text)
+
+
+class PromptError(BringupError):
+    """A situation that does not exist, or a context that does not fit it."""
+
+
+class _Loader(BaseLoader):
+    """Templates of the package."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, Callable[[], bool] | None]:
+        path = files("bringup.prompts").joinpath("templates", template)
+        if not path.is_file():
+            raise TemplateNotFound(template)
+        return path.read_text(encoding="utf-8"), None, lambda: True
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=_Loader(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # plain text for a model, not HTML
+    )
+    environment.filters.update(short=short, fenced=fenced, oneline=oneline, shape=shape, number=number)
+    environment.globals["limits"] = LIMITS
+    return environment
+
+
+def render(situation: Situation, **context: Any) -> Prompt:
+    """Render one situation's prompt.
+
+    The context is checked against the situation's record (`CONTEXTS`): a missing, misspelt or ill-typed entry raises
+    PromptError. Everything that comes from outside is shortened, and secrets of the environment are blanked.
+    """
+    try:
+        checked = CONTEXTS[situation].model_validate(context)
+    except KeyError:
+        raise PromptError(f"unknown situation '{situation}'; known: {', '.join(CONTEXTS)}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise PromptError(f"prompt {situation}: context {field}: {first['msg']}") from error
+    values = {name: getattr(checked, name) for name in type(checked).model_fields}
+    values.update(_derived(checked))
+    template = f"{situation}.jinja"
+    text = _tidy(_environment().get_template(template).render(values))
+    return Prompt(text=scrub(text), template=situation, template_digest=template_digest(situation))
+
+
+@cache
+def template_digest(situation: str) -> str:
+    """SHA-256 over a situation's template and all templates that it uses, in a fixed order."""
+    environment = _environment()
+    sources: dict[str, str] = {}
+    todo = [f"{situation}.jinja"]
+    while todo:
+        name = todo.pop()
+        if name in sources:
+            continue
+        sources[name] = _Loader().get_source(environment, name)[0]
+        todo.extend(n for n in meta.find_referenced_templates(environment.parse(sources[name])) if n)
+    return digest("\0".join(f"{name}\0{sources[name]}" for name in sorted(sources)))
+
+
+def _tidy(text: str) -> str:
+    """Collapse the blank lines that switched-off parts leave, outside fenced text."""
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if fence:
+            if stripped == fence:
+                fence = ""
+        elif stripped.startswith("```") and stripped.count("`") == len(stripped) - len(stripped.lstrip("`")):
+            fence = "`" * (len(stripped) - len(stripped.lstrip("`")))
+        elif not stripped and (not lines or not lines[-1].strip()):
+            continue
+        lines.append(line.rstrip() if not fence else line)
+    return "\n".join(lines).strip() + "\n"
+
+
+# -- what templates need beside the context ---------------------------------------------------------------------------
+
+
+def _derived(context: Record) -> dict[str, Any]:
+    if isinstance(context, TaskContext):
+        return _task(context)
+    if isinstance(context, FormatContext):
+        return {"computes": computes(context.operator)}
+    if isinstance(context, LintContext):
+        return {"allowed": _allowed(context)}
+    return {}
+
+
+def _task(context: TaskContext) -> dict[str, Any]:
+    operator, dialect = context.operator, context.dialect
+    docs, left = _documents(context.docs)
+    calls, calls_left = _calls(operator)
+    counts = [f"{operator.case_counts[d]} of {d}" for d in context.dtypes if operator.case_counts.get(d)]
+    functions = {name for name in dialect.tl_functions if name.count(".") == 1}
+    shared = {"to", "logical_and", "logical_or", "item"}
+    return {
+        "computes": computes(operator),
+        "reads": reads_values(operator),
+        "modules": [f"`{name}`" for name in dialect.modules],
+        "signature": operator.signature,
+        "calls": calls,
+        "calls_left": calls_left,
+        "case_counts": ", ".join(counts),
+        "torch_functions": dialect.torch_functions,
+        "triton_functions": dialect.triton_functions,
+        "tl_host": dialect.tl_host,
+        "tl_functions": [name for name in dialect.tl_functions if name.startswith("tl.") and name.count(".") == 1],
+        "tl_math": [name for name in dialect.tl_functions if name.startswith("tl.math.")],
+        "libdevice": [name for name in dialect.tl_functions if name.startswith("libdevice.")],
+        "kernel_methods": [n for n in dialect.kernel_methods if f"tl.{n}" in functions or n in shared],
+        "docs": docs,
+        "doc_limits": [LIMITS["doc"] if i == 0 else LIMITS["nested_doc"] for i in range(len(docs))],
+        "docs_left": left,
+        "examples": [e for e in load_examples(dialect.examples) if e.name != operator.name],
+    }
+
+
+def _documents(docs: tuple[DocNode, ...]) -> tuple[list[DocNode], list[str]]:
+    """The docstrings that fit, and the names of those that do not; the operator's own always fits."""
+    shown: list[DocNode] = []
+    left: list[str] = []
+    room = LIMITS["docs"]
+    for position, doc in enumerate(docs):
+        length = min(len(doc.text), LIMITS["nested_doc"] if position else LIMITS["doc"])
+        if position and length > room:
+            left.append(doc.name)
+            continue
+        room -= length
+        shown.append(doc)
+    return shown, left
+
+
+def _calls(operator: Operator) -> tuple[list[str], int]:
+    texts = list(dict.fromkeys(_call_text(shape_) for shape_ in operator.call_shapes))
+    return texts[: LIMITS["calls"]], max(0, len(texts) - LIMITS["calls"])
+
+
+def _call_text(call: CallShape) -> str:
+    positional = [f"a{i}" for i in range(call.positional)]
+    return f"wrapper({', '.join([*positional, *(f'{k}=...' for k in call.keywords)])})"
+
+
+def _allowed(context: LintContext) -> list[dict[str, Any]]:
+    """The dialect's lists that the violations speak of, each once."""
+    dialect = context.dialect
+    topics = {
+        "tl-function": ("Allowed in kernels", dialect.tl_functions),
+        "kernel-method": ("Allowed methods in kernels", dialect.kernel_methods),
+        "torch-function": ("Allowed torch functions", dialect.torch_functions),
+        "module-restrictions": ("Allowed torch functions", dialect.torch_functions),
+        "tensor-method": ("Allowed methods of tensors in the wrapper", dialect.tensor_methods),
+        "tensor-attribute": ("Allowed attributes of tensors in the wrapper", dialect.tensor_attributes),
+        "unknown-name": ("Allowed built-ins outside kernels", dialect.builtins),
+    }
+    found: dict[str, tuple[str, ...]] = {}
+    for violation in context.violations[: LIMITS["violations"]]:
+        topic = topics.get(violation.rule)
+        if topic:
+            found[topic[0]] = topic[1]
+    return [{"title": title, "names": names} for title, names in found.items()]

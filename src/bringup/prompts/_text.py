@@ -1,0 +1,68 @@
+"""Turning data into prompt text: shortened, fenced, free of control characters and of secrets."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable
+
+_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# Where Python or the product is installed says nothing to a model, and is nobody's business.
+_PLACES = re.compile(r"(?:/[^\s/:'\"]+)+/(?=(?:site-packages|dist-packages|src/bringup)/)")
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+
+
+def clean(text: str) -> str:
+    """Drop escape sequences and control characters, and the directories in front of installed packages."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _PLACES.sub("", _CONTROL.sub("", _ANSI.sub("", text)))
+
+
+def short(text: str, limit: int) -> str:
+    """Return cleaned `text` of at most about `limit` characters: its beginning and its end, with a note between."""
+    text = clean(text)
+    if len(text) <= limit:
+        return text
+    note = f"\n[... {len(text) - limit:,} characters left out ...]\n" if limit > 400 else " [...] "
+    head = limit * 2 // 3
+    tail = limit - head
+    return text[:head].rstrip() + note + text[-tail:].lstrip()
+
+
+def fenced(text: str, tag: str) -> str:
+    """Put text between fences that are longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{tag}\n{text.rstrip()}\n{fence}"
+
+
+def oneline(text: str) -> str:
+    """Fold whitespace, so that text fits into a list item or a table cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def shape(sizes: Iterable[int]) -> str:
+    """`(2, 3)`, `(4)`, `()`."""
+    return f"({', '.join(str(s) for s in sizes)})"
+
+
+def number(value: float) -> str:
+    """A number in few digits; integers as such."""
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.6g}"
+
+
+def scrub(text: str) -> str:
+    """Replace the value of every environment variable that looks like a secret."""
+    for name, value in os.environ.items():
+        if len(value) >= 8 and _SECRET_NAME.search(name) and value in text:
+            text = text.replace(value, "[redacted]")
+    return text
+
+
+def estimate_tokens(text: str) -> int:
+    """About four characters a token; good to a fifth for English and code."""
+    return (len(text) + 3) // 4

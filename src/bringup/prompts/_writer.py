@@ -1,0 +1,153 @@
+"""One function a purpose, and `PromptBook`: all of them for one target, as a session uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bringup.candidate import Candidate, FormatProblem
+from bringup.dialect import Dialect
+from bringup.operators import DocNode, Operator
+from bringup.prompts._contexts import Situation
+from bringup.prompts._render import Prompt, PromptError, render
+from bringup.verdict import Verdict, VerdictKind, Violation
+
+# Which situation a failing verdict is.
+SITUATION_OF: dict[VerdictKind, Situation] = {
+    "compile": "compile",
+    "crashed": "crash",
+    "wrong": "wrong",
+    "raised": "raised",
+    "timed_out": "timed_out",
+    "cheated": "cheated",
+}
+
+
+def first_prompt(
+    operator: Operator, docs: Sequence[DocNode], dialect: Dialect, *, target: str, dtypes: Sequence[str] | None = None
+) -> Prompt:
+    """Return the task from scratch. `dtypes` defaults to the operator's own."""
+    return render(
+        "first",
+        operator=operator,
+        docs=tuple(docs),
+        dialect=dialect,
+        target=target,
+        dtypes=_dtypes(operator, dtypes),
+    )
+
+
+def refine_prompt(
+    operator: Operator,
+    docs: Sequence[DocNode],
+    dialect: Dialect,
+    candidate: Candidate,
+    *,
+    target: str,
+    dtypes: Sequence[str] | None = None,
+    report: Prompt | None = None,
+) -> Prompt:
+    """Return the task with a candidate to go on from, and the report on it (a feedback prompt) when there is one."""
+    return render(
+        "refine",
+        operator=operator,
+        docs=tuple(docs),
+        dialect=dialect,
+        target=target,
+        dtypes=_dtypes(operator, dtypes),
+        candidate=candidate,
+        report=report.text if report else "",
+    )
+
+
+def feedback_prompt(
+    operator: Operator,
+    found: Verdict | FormatProblem | Sequence[Violation],
+    dialect: Dialect,
+    *,
+    debugger: str | None = None,
+    summary: str | None = None,
+) -> Prompt:
+    """Return the report on a reply: a format problem, the linter's violations, or a failing verdict.
+
+    Raises PromptError for a verdict that is no failure (passed, untested).
+    """
+    if isinstance(found, FormatProblem):
+        return render("format_error", operator=operator, problem=found)
+    if not isinstance(found, Verdict):
+        return render("lint", operator=operator, violations=tuple(found), dialect=dialect)
+    if found.kind == "lint":
+        return render("lint", operator=operator, violations=found.violations, dialect=dialect)
+    situation = SITUATION_OF.get(found.kind)
+    if situation is None:
+        raise PromptError(f"a verdict of kind '{found.kind}' needs no prompt")
+    return render(situation, operator=operator, verdict=found, debugger=debugger or "", summary=summary or "")
+
+
+def summarise_prompt(operator: Operator, log: str) -> Prompt:
+    """Return the task for the summariser."""
+    return render("summarise", operator=operator, log=log)
+
+
+def system_prompt(target: str) -> Prompt:
+    """Return the system prompt for a target."""
+    return render("system", target=target)
+
+
+def _dtypes(operator: Operator, dtypes: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(d for d in operator.dtypes if dtypes is None or d in dtypes)
+
+
+class PromptBook:
+    """All prompts of one target, by situation: what a session needs."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        target: str,
+        docs: Callable[[str], Sequence[DocNode]],
+        dtypes: Sequence[str] | None = None,
+    ) -> None:
+        """`docs` returns an operator's docstring and those that it refers to: a suite's `docs`."""
+        self._dialect = dialect
+        self._target = target
+        self._docs = docs
+        self._dtypes = None if dtypes is None else tuple(dtypes)
+
+    def first(self, operator: Operator) -> Prompt:
+        """Return the task from scratch."""
+        docs = self._docs(operator.name)
+        return first_prompt(operator, docs, self._dialect, target=self._target, dtypes=self._dtypes)
+
+    def refine(self, operator: Operator, candidate: Candidate, report: Prompt | None = None) -> Prompt:
+        """Return the task with an existing candidate to go on from."""
+        return refine_prompt(
+            operator,
+            self._docs(operator.name),
+            self._dialect,
+            candidate,
+            target=self._target,
+            dtypes=self._dtypes,
+            report=report,
+        )
+
+    def format_error(self, operator: Operator, problem: FormatProblem) -> Prompt:
+        """Return the report on a reply without a module."""
+        return feedback_prompt(operator, problem, self._dialect)
+
+    def lint(self, operator: Operator, violations: Sequence[Violation]) -> Prompt:
+        """Return the linter's report."""
+        return feedback_prompt(operator, tuple(violations), self._dialect)
+
+    def verdict(
+        self, operator: Operator, verdict: Verdict, debugger: str | None = None, summary: str | None = None
+    ) -> Prompt:
+        """Return the report on a failing verdict."""
+        return feedback_prompt(operator, verdict, self._dialect, debugger=debugger, summary=summary)
+
+    def summarise(self, operator: Operator, log: str) -> Prompt:
+        """Return the task for the summariser."""
+        return summarise_prompt(operator, log)
+
+    def system(self) -> Prompt:
+        """Return the system prompt."""
+        return system_prompt(self._target)
