@@ -1,0 +1,67 @@
+"""vpe: a virtual accelerator, as an out-of-tree Triton backend.
+
+Nothing heavy is imported here; names load on first use. `activate("pe64")` chooses the profile and makes vpe Triton's active device.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_LAZY = {
+    "VpeFault": "bringup.vpe.errors",
+    "VpeCompileError": "bringup.vpe.errors",
+    "VpeLaunchError": "bringup.vpe.errors",
+    "LaunchStats": "bringup.vpe.stats",
+    "last_launches": "bringup.vpe.state",
+    "clear_launches": "bringup.vpe.state",
+    "launch_mode": "bringup.vpe.state",
+    "render_dump": "bringup.vpe.debugger",
+    "load_profile": "bringup.vpe.profile",
+    "profile_names": "bringup.vpe.profile",
+}
+
+if TYPE_CHECKING:
+    from bringup.vpe.debugger import render_dump
+    from bringup.vpe.errors import VpeCompileError, VpeFault, VpeLaunchError
+    from bringup.vpe.profile import load_profile, profile_names
+    from bringup.vpe.state import clear_launches, last_launches, launch_mode
+    from bringup.vpe.stats import LaunchStats
+
+__all__ = [
+    "LaunchStats", "VpeCompileError", "VpeFault", "VpeLaunchError", "activate", "clear_launches", "deactivate",
+    "last_launches", "launch_mode", "load_profile", "profile_names", "render_dump",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'bringup.vpe' has no attribute '{name}'")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def activate(profile: Any = None) -> None:
+    """Make vpe the device that Triton compiles for and launches on, with a profile (name, path or `Profile`).
+
+    None takes `$BRINGUP_VPE`, `$BRINGUP_VPE_PROFILE` or the default profile. Works with or without the installed plug-in, and
+    wins over a GPU's driver until `deactivate`.
+    """
+    from triton.backends import Backend, backends
+    from triton.runtime.driver import driver
+
+    from bringup.vpe import state
+    from bringup.vpe.backend.compiler import VpeBackend
+    from bringup.vpe.backend.driver import VpeDriver
+
+    state.set_profile(profile or state.environment_profile() or state.DEFAULT_PROFILE)
+    if "vpe" not in backends:
+        backends["vpe"] = Backend(VpeBackend, VpeDriver)
+    if not isinstance(driver._active, VpeDriver):
+        driver.set_active(VpeDriver())
+
+
+def deactivate() -> None:
+    """Give Triton its default driver back."""
+    from triton.runtime.driver import driver
+
+    driver._active = None

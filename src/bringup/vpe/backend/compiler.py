@@ -1,0 +1,159 @@
+"""Triton's compiler interface for vpe: Triton's own front end and TTIR passes, then our checks and code generator."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from triton._C.libtriton import ir, passes
+from triton.backends.compiler import BaseBackend, GPUTarget, Language
+
+
+@functools.cache
+def _source_digest() -> str:
+    """Changes with every line of the code generator, so that caches never serve an old version's code."""
+    digest = hashlib.sha256()
+    root = Path(__file__).resolve().parents[1]
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class VpeOptions:
+    """Launch options. Those of GPUs are accepted and have no effect, so that kernels written for them run unmodified."""
+
+    enable_scatter_stores: bool = False
+    """Allow stores whose addresses have no stride known to the compiler (profiles with `scatter_stores_option`)."""
+    profile: str = ""
+    """Digest of the profile: part of the cache key."""
+    debug: bool = False
+    sanitize_overflow: bool = True
+    num_warps: int = 4
+    num_ctas: int = 1
+    num_stages: int = 3
+    num_buffers_warp_spec: int = 0
+    num_consumer_groups: int = 0
+    reg_dec_producer: int = 0
+    reg_inc_consumer: int = 0
+    maxnreg: int | None = None
+    cluster_dims: tuple[int, ...] = (1, 1, 1)
+    ptx_version: int | None = None
+    ptx_options: str | None = None
+    ir_override: str | None = None
+    enable_fp_fusion: bool = False
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    supported_fp8_dtypes: tuple[str, ...] = ("fp8e4b15", "fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
+    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
+    default_dot_input_precision: str = "ieee"
+    allowed_dot_input_precisions: tuple[str, ...] = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
+    max_num_imprecise_acc_default: int = 0
+    extern_libs: Any = None
+    waves_per_eu: int = 0
+    matrix_instr_nonkdim: int = 0
+    kpack: int = 1
+    schedule_hint: str = "none"
+    allow_flush_denorm: bool = False
+    backend_name: str = "vpe"
+    instrumentation_mode: str = ""
+    arch: str = ""
+
+    def hash(self) -> str:
+        """Digest of all options."""
+        key = "_".join(f"{name}-{value}" for name, value in sorted(self.__dict__.items()))
+        return hashlib.sha256(key.encode()).hexdigest()
+
+
+class VpeBackend(BaseBackend):  # type: ignore[misc]
+    """Compiles kernels for the virtual accelerator of the current profile."""
+
+    binary_ext = "vpe"
+
+    @staticmethod
+    def supports_target(target: GPUTarget) -> bool:
+        """Whether the target is a vpe."""
+        return bool(target.backend == "vpe")
+
+    def hash(self) -> str:
+        """Identifies this version of the code generator."""
+        return f"vpe-{_source_digest()}"
+
+    def parse_options(self, opts: dict[str, Any]) -> VpeOptions:
+        """Launch keywords to options."""
+        from bringup.vpe import state
+
+        known = VpeOptions.__dataclass_fields__
+        args = {key: value for key, value in opts.items() if key in known and value is not None}
+        args["arch"] = self.target.arch
+        args["profile"] = state.profile_named(self.target.arch).digest
+        args["extern_libs"] = None
+        for key in ("supported_fp8_dtypes", "allowed_dot_input_precisions", "deprecated_fp8_dot_operand_dtypes", "cluster_dims"):
+            if key in args:
+                args[key] = tuple(args[key])
+        return VpeOptions(**args)
+
+    def pack_metadata(self, metadata: Any) -> tuple[int, int, int]:
+        """What the launcher gets besides the arguments."""
+        return (metadata.num_warps, metadata.num_ctas, metadata.shared)
+
+    def get_codegen_implementation(self, options: VpeOptions) -> dict[str, Any]:
+        """Hooks of the front end: any dot size is fine; fp8e4b15 converts like the other formats."""
+        return {"min_dot_size": lambda lhs, rhs: (1, 1, 1), "convert_custom_types": _convert_custom}
+
+    def get_module_map(self) -> dict[str, ModuleType]:
+        """Our libdevice behind `triton.language.extra.libdevice`."""
+        from bringup.vpe.language import libdevice
+
+        return {"triton.language.extra.libdevice": libdevice}
+
+    def load_dialects(self, ctx: Any) -> None:
+        """Nothing beyond Triton's own dialects."""
+
+    def add_stages(self, stages: dict[str, Any], options: VpeOptions, language: Any = None) -> None:
+        """ttir: Triton's passes; vpe: checks and code."""
+        if language is not None and language != Language.TRITON:
+            raise NotImplementedError("vpe compiles Triton, not Gluon: Gluon names GPU layouts that this chip does not have")
+        stages["ttir"] = lambda source, metadata: _make_ttir(source, options)
+        stages["vpe"] = lambda source, metadata: _make_binary(source, metadata, options)
+
+
+def _convert_custom(value: Any, dtype: Any, fp_downcast_rounding: Any = None, _semantic: Any = None) -> Any:
+    import triton.language as tl
+
+    rounding = _semantic._str_to_rounding_mode(fp_downcast_rounding or "rtne")
+    shape = value.type.with_element_ty(dtype) if hasattr(value.type, "with_element_ty") else dtype
+    if not value.type.is_block():
+        shape = dtype
+    return tl.tensor(_semantic.builder.create_fp_to_fp(value.handle, shape.to_ir(_semantic.builder), rounding), shape)
+
+
+def _make_ttir(module: Any, options: VpeOptions) -> Any:
+    manager = ir.pass_manager(module.context)
+    manager.enable_debug()
+    passes.common.add_inliner(manager)
+    passes.ttir.add_rewrite_tensor_pointer(manager)
+    passes.ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
+    passes.common.add_canonicalizer(manager)
+    passes.ttir.add_combine(manager)
+    passes.ttir.add_reorder_broadcast(manager)
+    passes.common.add_cse(manager)
+    passes.ttir.add_triton_licm(manager)
+    passes.common.add_symbol_dce(manager)
+    passes.ttir.add_loop_unroll(manager)
+    manager.run(module, "make_ttir")
+    return module
+
+
+def _make_binary(module: Any, metadata: dict[str, Any], options: VpeOptions) -> bytes:
+    from bringup.vpe.compile import compile_ttir
+
+    binary, name, local = compile_ttir(str(module), options)
+    metadata["name"] = name
+    metadata["shared"] = local
+    return binary

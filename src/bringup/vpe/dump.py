@@ -1,0 +1,265 @@
+"""Core dumps: what the chip knew when a program was stopped, as JSON.
+
+The values of variables are found by replay: a copy of the kernel that writes every named variable out before the faulting
+operation runs that program once more, with its stores undone afterwards.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import os
+import time
+import uuid
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from bringup.vpe import layout as L
+from bringup.vpe import memory, state
+from bringup.vpe.errors import VpeFault
+from bringup.vpe.ir import Frame, Op, Value
+from bringup.vpe.kernel import LoadedKernel, load_for_dump
+from bringup.vpe.layout import FaultKind
+from bringup.vpe.legalise import where
+from bringup.vpe.parse import frames
+from bringup.vpe.prints import decode
+
+FORMAT = 1
+_EDGE = 8
+"""Elements shown at each end of a tensor."""
+
+
+def raise_fault(
+    kernel: LoadedKernel, profile: Any, grid: tuple[int, int, int], launcher: Any, packed: npt.NDArray[Any], setup: Any,
+    faults: list[npt.NDArray[Any]],
+) -> NoReturn:  # fmt: skip
+    """Build the core dump of the first fault, write it out if asked for, and raise."""
+    faults = sorted(faults, key=lambda record: int(record[L.F_PROGRAM]))
+    dump = _describe(kernel, profile, grid, launcher, setup, faults[0])
+    dump["variables"] = _variables(kernel, profile, grid, launcher, packed, setup, faults[0])
+    dump["other_faults"] = [_brief(kernel, profile, grid, record) for record in faults[1:]]
+    path = _write(dump)
+    from bringup.vpe.debugger import headline
+
+    raise VpeFault(headline(dump) + (f"\ncore dump: {path}" if path else ""), dump, path)
+
+
+def _pid(program: int, grid: tuple[int, int, int]) -> list[int]:
+    return [program % grid[0], program // grid[0] % grid[1], program // (grid[0] * grid[1])]
+
+
+def _pe(program: int, profile: Any) -> list[int]:
+    number = program % profile.grid.count
+    return [number // profile.grid.columns, number % profile.grid.columns]
+
+
+def _op(kernel: LoadedKernel, site: int) -> Op | None:
+    return next((op for op in kernel.module.walk() if op.id == site), None)
+
+
+def _brief(kernel: LoadedKernel, profile: Any, grid: tuple[int, int, int], record: npt.NDArray[Any]) -> dict[str, Any]:
+    program = int(record[L.F_PROGRAM])
+    kind = FaultKind(int(record[L.F_KIND]))
+    op = _op(kernel, int(record[L.F_SITE]))
+    _, line, _ = where(kernel.module, op) if op else ("", 0, "")
+    return {"kind": kind.name.lower(), "pe": _pe(program, profile), "program": _pid(program, grid), "address": hex(int(record[L.F_ADDRESS])), "line": line}
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(file: str) -> list[tuple[int, int, str]]:
+    try:
+        tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    return [(node.lineno, node.end_lineno or node.lineno, node.name) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def _frame(frame: Frame) -> dict[str, Any]:
+    import linecache
+
+    inside = [entry for entry in _functions(frame.file) if entry[0] <= frame.line <= entry[1]]
+    name = max(inside, key=lambda entry: entry[0])[2] if inside else ""
+    return {"file": frame.file, "line": frame.line, "function": name, "text": linecache.getline(frame.file, frame.line).strip()}
+
+
+def _describe(
+    kernel: LoadedKernel, profile: Any, grid: tuple[int, int, int], launcher: Any, setup: Any, record: npt.NDArray[Any]
+) -> dict[str, Any]:
+    kind = FaultKind(int(record[L.F_KIND]))
+    op = _op(kernel, int(record[L.F_SITE]))
+    program = int(record[L.F_PROGRAM])
+    address, nbytes = int(record[L.F_ADDRESS]), int(record[L.F_BYTES])
+    file, line, text = where(kernel.module, op) if op else ("", 0, "")
+    stack = [_frame(frame) for frame in (frames(kernel.module, op.loc) if op else []) if frame.file]
+    dump: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": kind.name.lower(),
+        "message": kind.text,
+        "profile": profile.name,
+        "kernel": launcher.name,
+        "grid": list(grid),
+        "pe": _pe(program, profile),
+        "program": _pid(program, grid),
+        "operation": op.name if op else "",
+        "file": file,
+        "line": line,
+        "text": text.strip(),
+        "stack": stack,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    if kind is FaultKind.ASSERT:
+        dump["assertion"] = op.attrs.get("text", "") if op else ""
+        dump["first_element"] = address
+        return dump
+    if kind is FaultKind.INDEX:
+        dump["first_element"], dump["axis_length"] = address, int(record[L.F_OTHER])
+        return dump
+    if kind in (FaultKind.WRITE_RACE, FaultKind.READ_RACE):
+        other = int(record[L.F_OTHER])
+        dump["other_program"] = "several" if other == L.MANY else ("an atomic" if other == L.ATOMIC else _pid(other - 1, grid))
+    dump["address"], dump["nbytes"] = hex(address), nbytes
+    dump["access"] = "write" if op and op.name == "tt.store" else ("atomic" if op and "atomic" in op.name else "read")
+    argument = None
+    pointers = [value for value in kernel.module.kernel.args if value.type.elem == "ptr"]
+    index = int(record[L.F_RANGE])
+    if 0 <= index < len(pointers):
+        argument = pointers[index].name
+    dump["pointer_argument"] = argument
+    dump["nearest"] = _nearest(setup, address, nbytes)
+    if kind is FaultKind.DMA_ALIGNMENT:
+        dump["alignment"] = profile.memory.dma_alignment_bytes
+        dump["rule"] = profile.alignment_text
+    elif kind is FaultKind.MISALIGNED and op is not None:
+        dump["alignment"] = (op.operands[1] if op.name == "tt.store" else op.results[0]).type.bytes if (op.results or len(op.operands) > 1) else 1
+    return dump
+
+
+def _nearest(setup: Any, address: int, nbytes: int) -> dict[str, Any] | None:
+    best = None
+    for buffer in setup.buffers:
+        if buffer is None:
+            continue
+        end = buffer.base + buffer.nbytes
+        distance = buffer.base - address if address < buffer.base else max(address + nbytes - end, 0)
+        if best is None or distance < best[0]:
+            best = (distance, buffer)
+    known = memory.describe(address)
+    if best is None:
+        return {"description": known} if known else None
+    _, buffer = best
+    return {
+        "argument": buffer.name,
+        "base": hex(buffer.base),
+        "nbytes": buffer.nbytes,
+        "offset": address - buffer.base,
+        "writable": buffer.writable,
+        "freed": buffer.freed,
+        "description": known or buffer.label,
+    }
+
+
+def _variables(
+    kernel: LoadedKernel, profile: Any, grid: tuple[int, int, int], launcher: Any, packed: npt.NDArray[Any], setup: Any,
+    record: npt.NDArray[Any],
+) -> list[dict[str, Any]]:  # fmt: skip
+    try:
+        copy, lowered = load_for_dump(kernel, int(record[L.F_SITE]))
+        area = np.zeros(lowered.dump_bytes + 4096, np.uint8)
+        _replay(copy, profile, grid, packed, setup, record, area)
+    except Exception as error:
+        # a dump without variables is better than no dump
+        return [{"name": "?", "type": "", "value": f"not available: {type(error).__name__}: {error}"}]
+    module = kernel.module
+    found: dict[str, dict[str, Any]] = {}
+    for value, offset in lowered.dumps:
+        name = _name(module, value)
+        if name is None:
+            continue
+        array = decode(area[offset:], value.type)
+        found.pop(name, None)
+        found[name] = {"name": name, "type": str(value.type), **_abbreviate(array, value)}
+    return list(found.values())
+
+
+def _name(module: Any, value: Value) -> str | None:
+    stack = frames(module, value.loc)
+    # the variable's name in the kernel itself: the outermost frame that has one
+    outer = [frame for frame in stack if frame.name and f"{os.sep}triton{os.sep}language{os.sep}" not in frame.file]
+    return outer[-1].name if outer else None
+
+
+def _abbreviate(array: npt.NDArray[Any], value: Value) -> dict[str, Any]:
+    def plain(item: Any) -> Any:
+        if value.type.elem == "ptr":
+            return hex(int(item))
+        if array.dtype.kind == "f":
+            number = float(item)
+            return number if np.isfinite(number) else str(number)
+        return bool(item) if array.dtype.kind == "b" else int(item)
+
+    if not value.type.is_tensor:
+        return {"value": plain(array[()])}
+    flat = array.reshape(-1)
+    if len(flat) <= 2 * _EDGE:
+        shown: dict[str, Any] = {"value": [plain(item) for item in flat]}
+    else:
+        shown = {"first": [plain(item) for item in flat[:_EDGE]], "last": [plain(item) for item in flat[-_EDGE:]]}
+    if array.dtype.kind == "b":
+        shown["true"] = int(flat.sum())
+    elif array.dtype.kind in "iuf" and len(flat):
+        with np.errstate(all="ignore"):
+            shown["min"], shown["max"] = plain(np.nanmin(flat)), plain(np.nanmax(flat))
+    return shown
+
+
+def _replay(
+    copy: LoadedKernel, profile: Any, grid: tuple[int, int, int], packed: npt.NDArray[Any], setup: Any,
+    record: npt.NDArray[Any], area: npt.NDArray[np.uint8],
+) -> None:  # fmt: skip
+    """Run one program of the dump copy and put back every byte that it stored."""
+    import ctypes
+
+    from bringup.vpe.launch import _Worker
+
+    saved = []
+    for buffer in setup.buffers:
+        if buffer is not None and buffer.writable and not buffer.freed and buffer.nbytes <= 1 << 28:
+            saved.append((buffer.base, ctypes.string_at(buffer.base, buffer.nbytes)))
+    shadows = [(buffer.initialised, buffer.initialised.copy()) for buffer in setup.buffers if buffer is not None and buffer.initialised is not None]
+    worker = _Worker()
+    worker.prepare(copy, profile.grid.count)
+    slots = worker.context
+    setup.fill(slots)
+    slots[L.FLAGS] = L.FLAG_REPLAY
+    order = np.array([int(record[L.F_PROGRAM])], np.int64)
+    shared = np.zeros(2, np.int64)
+    spare = np.zeros(1 << 16, np.uint8)
+    slots[L.ARGS], slots[L.DUMP] = packed.ctypes.data, area.ctypes.data
+    slots[L.GRID : L.GRID + 3] = grid
+    slots[L.NEXT], slots[L.STOP], slots[L.ORDER] = shared.ctypes.data, shared.ctypes.data + 8, order.ctypes.data
+    slots[L.PROGRAMS], slots[L.CHUNK] = 1, 1
+    slots[L.PRINT], slots[L.PRINT_SIZE] = spare.ctypes.data, 0
+    try:
+        copy.entry(slots.ctypes.data, 0, 0)
+    finally:
+        for base, data in saved:
+            ctypes.memmove(base, data, len(data))
+        for array, before in shadows:
+            array[:] = before
+
+
+def _write(dump: dict[str, Any]) -> str | None:
+    folder = state.mode().dump_dir or os.environ.get("BRINGUP_VPE_DUMPS")
+    if not folder:
+        return None
+    path = Path(folder) / f"vpe-{dump['kernel']}-{dump['kind']}-{uuid.uuid4().hex[:8]}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(dump, indent=1), encoding="utf-8")
+    except OSError:
+        return None
+    return str(path)

@@ -1,0 +1,85 @@
+"""A compiled kernel in this process: object code plus what a launch and a core dump need."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from bringup.vpe import native
+from bringup.vpe.ir import Module
+from bringup.vpe.lower.functions import Calls, FunctionKey
+from bringup.vpe.lower.functions import load as load_function
+from bringup.vpe.lower.kernel import ENTRY, Lowered, lower
+from bringup.vpe.parse import parse
+
+FORMAT = 1
+
+
+def pack(ttir: str, lowered: Lowered, functions: list[FunctionKey], local_bytes: int) -> bytes:
+    """What Triton's cache keeps of a kernel: LLVM IR and TTIR, compressed (object code is in the native cache)."""
+    header = {
+        "format": FORMAT,
+        "arena": lowered.arena_bytes,
+        "local": local_bytes,
+        "functions": [[key.symbol, list(key.arguments)] for key in functions],
+        "llvm": base64.b64encode(zlib.compress(lowered.text.encode(), 1)).decode(),
+        "ttir": base64.b64encode(zlib.compress(ttir.encode(), 1)).decode(),
+        "prints": bool(lowered.prints),
+    }
+    return json.dumps(header).encode()
+
+
+@dataclass
+class LoadedKernel:
+    """A kernel ready to launch."""
+
+    name: str
+    entry: Any
+    """ctypes callable (context address, 0, 0) -> int; releases the interpreter lock."""
+    arena_bytes: int
+    local_bytes: int
+    prints: bool
+    compressed_ttir: bytes
+    library: Any
+    seconds_per_program: float = 0.0
+    """Measured; decides whether a launch is worth several threads."""
+    keep: list[Any] = field(default_factory=list)
+
+    @functools.cached_property
+    def ttir(self) -> str:
+        """The kernel's TTIR with locations."""
+        return zlib.decompress(self.compressed_ttir).decode()
+
+    @functools.cached_property
+    def module(self) -> Module:
+        """The kernel's TTIR, parsed."""
+        return parse(self.ttir)
+
+
+def load(name: str, data: bytes) -> LoadedKernel:
+    """Load what `pack` made; takes object code from the native cache if it is there."""
+    header = json.loads(data)
+    native.runtime()
+    keep = [load_function(FunctionKey(symbol, tuple(arguments))) for symbol, arguments in header["functions"]]
+    library = native.compile_text(zlib.decompress(base64.b64decode(header["llvm"])).decode())
+    return LoadedKernel(
+        name, native.entry(library, ENTRY), header["arena"], header["local"], header["prints"],
+        base64.b64decode(header["ttir"]), library, keep=keep,
+    )  # fmt: skip
+
+
+def load_for_dump(kernel: LoadedKernel, site: int) -> tuple[LoadedKernel, Lowered]:
+    """A copy of the kernel that writes all variables out before operation `site`."""
+    calls = Calls()
+    lowered = lower(kernel.module, calls, dump_site=site)
+    keep = [load_function(key) for key in calls.used]
+    library = native.compile_text(lowered.text)
+    copy = LoadedKernel(
+        kernel.name, native.entry(library, ENTRY), lowered.arena_bytes, kernel.local_bytes, False, kernel.compressed_ttir,
+        library, keep=keep,
+    )  # fmt: skip
+    return copy, lowered

@@ -1,0 +1,329 @@
+"""Launches: arguments, range table, threads over the programs, counters, faults."""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import math
+import os
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bringup.vpe import layout as L
+from bringup.vpe import memory, state
+from bringup.vpe.errors import VpeLaunchError
+from bringup.vpe.kernel import LoadedKernel
+from bringup.vpe.profile import Profile
+from bringup.vpe.stats import LaunchStats
+
+Array = npt.NDArray[Any]
+_PRINT_BYTES = 1 << 20
+_WORTH_THREADS = 150e-6
+"""Seconds of work above which a launch is spread over threads."""
+
+
+class _Worker:
+    """What one host thread needs for a launch; kept and reused."""
+
+    def __init__(self) -> None:
+        self.context: Array = np.zeros(L.CONTEXT_SLOTS, np.int64)
+        self.fault: Array = np.zeros(L.FAULT_SLOTS, np.int64)
+        self.counters: Array = np.zeros((0, L.COUNTER_SLOTS), np.int64)
+        self.arena: Array = np.zeros(0, np.uint8)
+        self.prints: Array | None = None
+
+    def prepare(self, kernel: LoadedKernel, pes: int) -> None:
+        """Room for this kernel, everything zero."""
+        if len(self.counters) != pes:
+            self.counters = np.zeros((pes, L.COUNTER_SLOTS), np.int64)
+        else:
+            self.counters.fill(0)
+        if len(self.arena) < kernel.arena_bytes + 64:
+            self.arena = np.empty(kernel.arena_bytes + 64, np.uint8)
+        self.fault.fill(0)
+        slots = self.context
+        slots[L.COUNTER_BASE] = slots[L.COUNTERS] = self.counters.ctypes.data
+        slots[L.FAULT] = self.fault.ctypes.data
+        slots[L.ARENA] = (self.arena.ctypes.data + 63) // 64 * 64
+        slots[L.PE_COUNT] = pes
+        if kernel.prints:
+            if self.prints is None:
+                self.prints = np.zeros(_PRINT_BYTES, np.uint8)
+            self.prints[:8].view(np.int64)[0] = 8
+            slots[L.PRINT], slots[L.PRINT_SIZE] = self.prints.ctypes.data, _PRINT_BYTES
+
+
+_idle: collections.deque[_Worker] = collections.deque()
+_pool: ThreadPoolExecutor | None = None
+_pool_size = 0
+_pool_lock = threading.Lock()
+
+
+def _worker() -> _Worker:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _Worker()
+
+
+def _threads(count: int) -> ThreadPoolExecutor:
+    global _pool, _pool_size  # noqa: PLW0603 - one pool a process
+    with _pool_lock:
+        if _pool is None or _pool_size < count:
+            if _pool is not None:
+                _pool.shutdown(wait=False)
+            _pool, _pool_size = ThreadPoolExecutor(count, "vpe"), count
+        return _pool
+
+
+def shutdown_threads() -> None:
+    """End the host threads (they start again with the next launch); runs by itself before a fork."""
+    global _pool, _pool_size  # noqa: PLW0603
+    with _pool_lock:
+        pool, _pool, _pool_size = _pool, None, 0
+    if pool is not None:
+        pool.shutdown(wait=True)
+
+
+def _after_fork_in_child() -> None:
+    global _pool_lock, _pool, _pool_size  # noqa: PLW0603
+    _pool_lock, _pool, _pool_size = threading.Lock(), None, 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=shutdown_threads, after_in_child=_after_fork_in_child)
+
+
+def _pack_float(kind: str) -> Callable[[Any], bytes]:
+    if kind in ("fp64", "f64"):
+        return lambda value: struct.pack("<d", value)
+    if kind in ("fp16", "f16"):
+        return lambda value: struct.pack("<e6x", value)
+    if kind in ("bf16",):
+        from bringup.vpe.lower.lanes import float_bits
+
+        return lambda value: struct.pack("<Q", float_bits(float(value), "bf16"))
+    return lambda value: struct.pack("<f4x", value)
+
+
+class Launcher:
+    """What Triton calls to run a compiled kernel."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        self.name = metadata.name
+        self.profile: Profile = state.profile_named(metadata.target.arch)
+        names = list(src.signature)
+        self.arguments: list[tuple[str, str, tuple[int, ...]]] = []
+        for position, (name, kind) in enumerate(src.signature.items()):
+            self._flatten(str(name), kind, (position,))
+        self.pointers = [i for i, (_, kind, _) in enumerate(self.arguments) if kind.startswith("*")]
+        self.plain = all(len(path) == 1 for _, _, path in self.arguments)
+        self.count = len(names)
+        self.packers = [None if kind.startswith("*") else _packer(kind) for _, kind, _ in self.arguments]
+
+    def _flatten(self, name: str, kind: Any, path: tuple[int, ...]) -> None:
+        if isinstance(kind, (tuple, list)):
+            for index, inner in enumerate(kind):
+                self._flatten(f"{name}[{index}]", inner, (*path, index))
+        elif kind.startswith("tensordesc"):
+            raise VpeLaunchError(
+                f"argument '{name}': tensor descriptors made on the host are not supported; use tl.make_tensor_descriptor in the kernel"
+            )
+        elif kind != "constexpr":
+            self.arguments.append((name, kind, path))
+
+    def __call__(
+        self, grid_x: int, grid_y: int, grid_z: int, stream: int, function: LoadedKernel, packed_metadata: Any,
+        launch_metadata: Any, enter_hook: Any, exit_hook: Any, *args: Any,
+    ) -> None:  # fmt: skip
+        """Run the kernel over the grid; returns when all programs are done.
+
+        Raises:
+            VpeLaunchError: the launch breaks a rule.
+            VpeFault: a program was stopped.
+        """
+        if enter_hook is not None:
+            enter_hook(launch_metadata)
+        values = list(args) if self.plain else None
+        flat = [args[path[0]] for _, _, path in self.arguments] if values is not None else [_follow(args, p) for _, _, p in self.arguments]
+        run(function, self.profile, (grid_x, grid_y, grid_z), self, flat)
+        if exit_hook is not None:
+            exit_hook(launch_metadata)
+
+
+def _follow(args: Sequence[Any], path: tuple[int, ...]) -> Any:
+    value: Any = args
+    for index in path:
+        value = value[index]
+    return value
+
+
+def _packer(kind: str) -> Callable[[Any], bytes]:
+    if kind.startswith(("fp", "bf", "f")):
+        return _pack_float(kind)
+    return lambda value: struct.pack("<q" if value < 1 << 63 else "<Q", value)
+
+
+def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Array) -> list[memory.Buffer | None]:
+    """Pack all arguments; resolve the pointers."""
+    found: list[memory.Buffer | None] = []
+    view = memoryview(packed).cast("B")
+    for position, ((name, _, _), packer) in enumerate(zip(launcher.arguments, launcher.packers, strict=True)):
+        value = values[position]
+        if packer is not None:
+            if hasattr(value, "item"):
+                value = value.item()
+            view[position * 8 : position * 8 + 8] = packer(value)
+            continue
+        pointer = value.data_ptr() if hasattr(value, "data_ptr") else int(value or 0)
+        packed[position] = pointer if pointer < 1 << 63 else pointer - (1 << 64)
+        device = getattr(getattr(value, "device", None), "type", "cpu")
+        if device not in ("cpu", "vpe"):
+            raise VpeLaunchError(f"argument '{name}' of kernel '{launcher.name}' is a tensor on {device}; vpe launches take vpe or CPU tensors")
+        buffer = memory.resolve(value, pointer)
+        if buffer is not None:
+            buffer.name = name
+        rule = profile.memory
+        if rule.align_launch_pointers and pointer % rule.dma_alignment_bytes:
+            raise VpeLaunchError(
+                f"argument '{name}' of kernel '{launcher.name}': its pointer 0x{pointer:x} is not a multiple of {rule.dma_alignment_bytes} bytes "
+                f"(it is {pointer % rule.dma_alignment_bytes} bytes past one). {profile.alignment_text} Pass the base tensor and an "
+                "element offset, or copy the view with .contiguous() or .clone() first."
+            )
+        found.append(buffer)
+    return found
+
+
+def _grid(profile: Profile, name: str, grid: tuple[int, int, int]) -> int:
+    if any(size < 0 for size in grid):
+        raise VpeLaunchError(f"kernel '{name}': negative grid {grid}")
+    programs = math.prod(grid)
+    limits = profile.limits
+    if limits.grid_max is not None and programs > limits.grid_max:
+        raise VpeLaunchError(
+            f"kernel '{name}': a grid of {' x '.join(map(str, grid))} = {programs} programs is above the limit of {limits.grid_max}; "
+            "let each program do more: larger blocks, or a loop over blocks"
+        )
+    used = sum(size > 1 for size in grid)
+    if used > limits.grid_rank:
+        raise VpeLaunchError(f"kernel '{name}': {used} grid axes are longer than 1, {profile.name} has {limits.grid_rank}; flatten the grid")
+    return programs
+
+
+class Setup:
+    """The tables of one launch; keeps them alive."""
+
+    def __init__(self, profile: Profile, buffers: list[memory.Buffer | None], mode: state.Mode) -> None:
+        self.buffers = buffers
+        table = np.zeros((max(len(buffers), 1), L.RANGE_SLOTS), np.int64)
+        self.keep: list[Any] = [table]
+        for row, buffer in zip(table, buffers, strict=False):
+            if buffer is None:
+                continue
+            row[L.LOW], row[L.HIGH] = buffer.base, buffer.base + buffer.nbytes
+            flags = (0 if buffer.writable else L.RANGE_READONLY) | (L.RANGE_DEAD if buffer.freed else 0)
+            if buffer.initialised is not None and mode.checks:
+                flags |= L.RANGE_SHADOW
+                row[L.SHADOW] = buffer.initialised.ctypes.data - buffer.base
+                self.keep.append(buffer.initialised)
+            row[L.RANGE_FLAGS] = flags
+            if mode.race:
+                same = next((other for other in table if other is not row and other[L.WRITERS] and other[L.LOW] == row[L.LOW]), None)
+                if same is not None:
+                    row[L.WRITERS], row[L.READERS] = same[L.WRITERS], same[L.READERS]
+                else:
+                    marks = np.zeros((2, buffer.nbytes + 8), np.uint32)
+                    row[L.WRITERS], row[L.READERS] = marks[0].ctypes.data, marks[1].ctypes.data
+                    self.keep.append(marks)
+        self.table = table
+        memory_rule = profile.memory
+        self.align_mask = memory_rule.dma_alignment_bytes - 1
+        self.run_bytes = memory_rule.dma_run_bytes
+        self.granule = memory_rule.dma_granularity_bytes.bit_length() - 1
+        self.flags = L.FLAG_RACE if mode.race else 0
+
+    def fill(self, context: Array) -> None:
+        """Write the slots that all threads share."""
+        context[L.RANGES], context[L.RANGE_COUNT] = self.table.ctypes.data, len(self.buffers)
+        context[L.FLAGS] = self.flags
+        context[L.ALIGN_MASK], context[L.RUN_BYTES], context[L.GRANULE_SHIFT] = self.align_mask, self.run_bytes, self.granule
+
+
+def run(kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], launcher: Launcher, values: list[Any]) -> None:
+    """Run all programs of a launch. See `Launcher.__call__`."""
+    mode = state.mode()
+    programs = _grid(profile, launcher.name, grid)
+    packed = np.zeros(max(len(launcher.arguments), 1), np.int64)
+    buffers = _buffers(launcher, profile, values, packed)
+    started = time.perf_counter()
+    pes = profile.grid.count
+    if programs == 0:
+        state.record(LaunchStats(launcher.name, grid, profile, np.zeros((pes, L.COUNTER_SLOTS), np.int64), kernel.local_bytes, 0.0))
+        return
+    setup = Setup(profile, buffers, mode)
+    order = None
+    if mode.seed is not None or mode.race:
+        order = np.random.default_rng(mode.seed or 0).permutation(programs).astype(np.int64)
+    limit = 1 if mode.race else (mode.threads or profile.threads)
+    expected = kernel.seconds_per_program * programs
+    count = min(limit, programs) if kernel.seconds_per_program == 0.0 or expected > _WORTH_THREADS else 1
+    shared = np.zeros(2, np.int64)  # next program, stop flag
+    workers = [_worker() for _ in range(count)]
+    for worker in workers:
+        worker.prepare(kernel, pes)
+        slots = worker.context
+        setup.fill(slots)
+        slots[L.ARGS] = packed.ctypes.data
+        slots[L.GRID : L.GRID + 3] = grid
+        slots[L.NEXT], slots[L.STOP] = shared.ctypes.data, shared.ctypes.data + 8
+        slots[L.ORDER] = 0 if order is None else order.ctypes.data
+        slots[L.PROGRAMS], slots[L.CHUNK] = programs, max(1, min(64, programs // (4 * count)))
+    futures: list[Future[int]] = []
+    if count > 1:
+        pool = _threads(limit - 1)
+        futures = [pool.submit(kernel.entry, worker.context.ctypes.data, 0, 0) for worker in workers[1:]]
+    kernel.entry(workers[0].context.ctypes.data, 0, 0)
+    for future in futures:
+        future.result()
+    seconds = time.perf_counter() - started
+    per_program = seconds * count / programs
+    kernel.seconds_per_program = per_program if not kernel.seconds_per_program else 0.7 * kernel.seconds_per_program + 0.3 * per_program
+    counters = workers[0].counters.copy()
+    for worker in workers[1:]:
+        counters += worker.counters
+    state.record(LaunchStats(launcher.name, grid, profile, counters, kernel.local_bytes, seconds))
+    if kernel.prints:
+        from bringup.vpe.prints import show
+
+        show(kernel, grid, [worker.prints for worker in workers])
+    faults = [worker.fault.copy() for worker in workers if worker.fault[L.F_KIND]]
+    _idle.extend(workers)
+    if faults:
+        from bringup.vpe.dump import raise_fault
+
+        raise_fault(kernel, profile, grid, launcher, packed, setup, faults)
+    del values, order
+
+
+def benchmark(call: Callable[[], Any], *, quantiles: Sequence[float] | None = None, warmup: int = 3, rep: int = 20, **_: Any) -> Any:
+    """Median (or quantiles) of wall times in milliseconds; what Triton's autotuner uses."""
+    for _i in range(warmup if warmup < 25 else 3):
+        call()
+    times = []
+    for _i in range(rep if rep < 100 else 10):
+        begin = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - begin) * 1e3)
+    if quantiles is None:
+        return float(np.median(times))
+    return [float(value) for value in np.quantile(times, list(quantiles))]
+
+
+_ = ctypes

@@ -1,0 +1,326 @@
+"""Loads, stores, atomics, assertions and prints: everything that leaves the program instance."""
+
+from __future__ import annotations
+
+from bringup.vpe import layout as L
+from bringup.vpe.ir import Op, Type, Value
+from bringup.vpe.layout import FaultKind
+from bringup.vpe.lower.core import WIDTH, Eval, Idx, Lowering, Unsupported
+from bringup.vpe.lower.lanes import REGISTER, STORED, V
+from bringup.vpe.lower.plan import _constant
+
+_ATOMIC_INT = {"add": "add", "max": "max", "min": "min", "umax": "umax", "umin": "umin", "and": "and", "or": "or",
+               "xor": "xor", "exch": "xchg"}  # fmt: skip
+
+
+def argument_of(low: Lowering, pointer: Value) -> int:
+    """Number of the range that a pointer belongs to: its argument's position among the kernel's pointers, or -1."""
+    root = low.plan.affine.root(pointer)
+    if root is None or root not in low.func.args or not low.func.public:
+        return -1
+    pointers = [value for value in low.func.args if value.type.elem == "ptr"]
+    return pointers.index(root)
+
+
+def _mask(low: Lowering, operands: list[Value]) -> tuple[str, bool]:
+    """Pointer to the mask's bytes (`null` if none), and whether it is known to be all false."""
+    if not operands:
+        return "null", False
+    mask = operands[0]
+    if not mask.type.is_tensor:
+        raise Unsupported(mask.op or Op("mask"), "a scalar mask on a tensor access")
+    if _constant(mask):
+        assert mask.op is not None
+        return "null", mask.op.attrs["value"] in ("false", "0")
+    return low.dense(mask), False
+
+
+def load(low: Lowering, op: Op) -> None:
+    """`tt.load`."""
+    pointer = op.operands[0]
+    if not pointer.type.is_tensor:
+        _scalar_load(low, op)
+        return
+    target = low.buffer(op.result)
+    mask, nothing = _mask(low, op.operands[1:2])
+    if mask != "null" or nothing:
+        if len(op.operands) > 2:
+            low.put(op.operands[2], target)
+        else:
+            _zero(low, target, op.result.type.nbytes)
+    if not nothing:
+        _transfer(low, op, pointer, mask, target, op.result.type, "load")
+
+
+def store(low: Lowering, op: Op) -> None:
+    """`tt.store`."""
+    pointer, value = op.operands[:2]
+    if not pointer.type.is_tensor:
+        _scalar_store(low, op)
+        return
+    mask, nothing = _mask(low, op.operands[2:3])
+    if not nothing:
+        _transfer(low, op, pointer, mask, low.dense(value), value.type, "store")
+
+
+def _zero(low: Lowering, target: str, nbytes: int) -> None:
+    low.f.unit.declare("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1")
+    low.f.do(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {nbytes}, i1 false)")
+
+
+def _transfer(low: Lowering, op: Op, pointer: Value, mask: str, local: str, type_: Type, kind: str) -> None:
+    walk = low.plan.affine.of(pointer)
+    argument = argument_of(low, pointer)
+    size = type_.bytes
+    if walk is not None:
+        axes = [(n, low.expr(stride)) for n, stride in zip(type_.dims, walk.strides, strict=True) if n > 1]
+        # neighbouring axes that continue each other are one
+        merged: list[tuple[int, str]] = []
+        for n, stride in axes:
+            if merged and merged[-1][1].isdigit() and stride.isdigit() and int(merged[-1][1]) == n * int(stride) and n * int(stride) < 32:
+                merged[-1] = (merged[-1][0] * n, stride)
+            else:
+                merged.append((n, stride))
+        if len(merged) <= 3:
+            start = low.expr(walk.start)
+            padded = [(1, "0")] * (3 - len(merged)) + merged
+            if not merged or merged[-1][0] == 1:
+                padded[-1] = (1, str(size))
+            numbers = ", ".join(f"i64 {n}, i64 {stride}" for n, stride in padded)
+            low.f.unit.declare(f"vpe_{kind}", "i32", "ptr", *["i64"] * 10, "ptr", "ptr")
+            status = low.f.emit(
+                f"call i32 @vpe_{kind}(ptr %ctx, i64 {op.id}, i64 {argument}, i64 {size}, i64 {start}, {numbers}, "
+                f"ptr {mask}, ptr {local})"
+            )
+            low.check(status)
+            return
+    name = "vpe_gather" if kind == "load" else "vpe_scatter"
+    low.f.unit.declare(name, "i32", "ptr", *["i64"] * 5, "ptr", "i64", "ptr", "ptr")
+    with low.scratch(pointer.type.nbytes) as listed:
+        if low.plan.is_buffer(pointer):
+            listed = low.dense(pointer)
+        else:
+            low.fill(pointer, listed)
+        status = low.f.emit(
+            f"call i32 @{name}(ptr %ctx, i64 {op.id}, i64 {argument}, i64 {size}, i64 0, i64 0, ptr {listed}, "
+            f"i64 {type_.numel}, ptr {mask}, ptr {local})"
+        )
+        low.check(status)
+
+
+def _checked(low: Lowering, op: Op, pointer: Value, address: str, size: int, mode: int) -> None:
+    low.f.unit.declare("vpe_check", "i32", "ptr", *["i64"] * 6)
+    status = low.f.emit(
+        f"call i32 @vpe_check(ptr %ctx, i64 {op.id}, i64 {argument_of(low, pointer)}, i64 {address}, i64 {size}, "
+        f"i64 {size}, i64 {mode})"
+    )
+    low.check(status)
+
+
+def _scalar_load(low: Lowering, op: Op) -> None:
+    pointer = op.operands[0]
+    type_ = op.result.type
+    f = low.f
+    if len(op.operands) > 1:
+        slot = f.alloca(STORED[type_.elem])
+        other = low.scalar(op.operands[2]) if len(op.operands) > 2 else V("zeroinitializer", type_.elem)
+        f.do(f"store {REGISTER[type_.elem]} {other.name}, ptr {slot}")
+        with f.when(low.scalar(op.operands[1]).name):
+            found = _load_one(low, op, pointer, type_)
+            f.do(f"store {REGISTER[type_.elem]} {found.name}, ptr {slot}")
+        low.scalars[op.result] = V(f.emit(f"load {REGISTER[type_.elem]}, ptr {slot}"), type_.elem)
+        return
+    low.scalars[op.result] = _load_one(low, op, pointer, type_)
+
+
+def _load_one(low: Lowering, op: Op, pointer: Value, type_: Type) -> V:
+    f = low.f
+    address = low.expr(pointer)
+    _checked(low, op, pointer, address, type_.bytes, 0)
+    value = f.emit(f"load {STORED[type_.elem]}, ptr {f.pointer(address)}, align 1")
+    if type_.elem == "i1":
+        value = f.emit(f"icmp ne i8 {value}, 0")
+    return V(value, type_.elem)
+
+
+def _scalar_store(low: Lowering, op: Op) -> None:
+    pointer, value = op.operands[:2]
+    f = low.f
+
+    def write() -> None:
+        address = low.expr(pointer)
+        _checked(low, op, pointer, address, value.type.bytes, 1)
+        register = low.scalar(value)
+        name, stored = register.name, STORED[register.elem]
+        if register.elem == "i1":
+            name = f.emit(f"zext i1 {name} to i8")
+        f.do(f"store {stored} {name}, ptr {f.pointer(address)}, align 1")
+
+    if len(op.operands) > 2:
+        with f.when(low.scalar(op.operands[2]).name):
+            write()
+    else:
+        write()
+
+
+def atomic_rmw(low: Lowering, op: Op) -> None:
+    """`tt.atomic_rmw kind, order, scope, ptr, value[, mask]`; gives the old values."""
+    kind = op.attrs["bare"].split(",")[0].strip()
+
+    def update(pointer: str, values: list[V]) -> str:
+        return _rmw(low, op, kind, pointer, values[0])
+
+    has_mask = len(op.operands) > 2
+    _atomic(low, op, op.operands[1:2], op.operands[2] if has_mask else None, update)
+
+
+def atomic_cas(low: Lowering, op: Op) -> None:
+    """`tt.atomic_cas order, scope, ptr, compare, value`; gives the old values."""
+
+    def update(pointer: str, values: list[V]) -> str:
+        f = low.f
+        elem = values[0].elem
+        bits = f"i{Type(elem).bytes * 8}"
+        names = [v.name if REGISTER[elem] == bits else f.emit(f"bitcast {REGISTER[elem]} {v.name} to {bits}") for v in values]
+        pair = f.emit(f"cmpxchg ptr {pointer}, {bits} {names[0]}, {bits} {names[1]} acq_rel acquire")
+        old = f.emit(f"extractvalue {{ {bits}, i1 }} {pair}, 0")
+        return old if REGISTER[elem] == bits else f.emit(f"bitcast {bits} {old} to {REGISTER[elem]}")
+
+    _atomic(low, op, op.operands[1:3], None, update)
+
+
+def _rmw(low: Lowering, op: Op, kind: str, pointer: str, value: V) -> str:
+    f = low.f
+    elem = value.elem
+    register = REGISTER[elem]
+    if kind in _ATOMIC_INT and (elem[0] == "i" or kind == "exch"):
+        if register[0] != "i":
+            bits = f"i{Type(elem).bytes * 8}"
+            old = f.emit(f"atomicrmw xchg ptr {pointer}, {bits} {f.emit(f'bitcast {register} {value.name} to {bits}')} acq_rel")
+            return f.emit(f"bitcast {bits} {old} to {register}")
+        return f.emit(f"atomicrmw {_ATOMIC_INT[kind]} ptr {pointer}, {register} {value.name} acq_rel")
+    if kind not in ("fadd", "max", "min", "fmax", "fmin"):
+        raise Unsupported(op, f"atomic {kind} on {elem}")
+    # a compare-and-swap loop on the bits serves every float format
+    bits = f"i{Type(elem).bytes * 8}"
+    slot = f.alloca(bits)
+    f.do(f"store {bits} {f.emit(f'load {bits}, ptr {pointer}')}, ptr {slot}")
+    head, out = f.new_label("cas"), f.new_label("swapped")
+    f.label(head)
+    seen = f.emit(f"load {bits}, ptr {slot}")
+    old = V(seen if register == bits else f.emit(f"bitcast {bits} {seen} to {register}"), elem)
+    operation = {"fadd": None, "max": "llvm.maxnum", "fmax": "llvm.maxnum", "min": "llvm.minnum", "fmin": "llvm.minnum"}[kind]
+    lanes = low.one
+    if operation is None:
+        new = lanes.in_f32(lambda v: lanes.op("fadd", v), [old, value])
+    else:
+        new = lanes.in_f32(lambda v: lanes.call(operation, v), [old, value])
+    name = new.name if register == bits else f.emit(f"bitcast {register} {new.name} to {bits}")
+    pair = f.emit(f"cmpxchg ptr {pointer}, {bits} {seen}, {bits} {name} acq_rel acquire")
+    f.do(f"store {bits} {f.emit(f'extractvalue {{ {bits}, i1 }} {pair}, 0')}, ptr {slot}")
+    f.cond(f.emit(f"extractvalue {{ {bits}, i1 }} {pair}, 1"), out, head)
+    f.label(out)
+    return old.name
+
+
+def _atomic(low: Lowering, op: Op, operands: list[Value], mask: Value | None, update: object) -> None:
+    f = low.f
+    type_ = op.result.type
+    size = type_.bytes
+    pointer = op.operands[0]
+    tensor = pointer.type.is_tensor
+    target = low.buffer(op.result) if tensor else ""
+    slot = f.alloca(STORED[type_.elem])
+    replay = (low.f.load64("%ctx", L.FLAGS) & L.FLAG_REPLAY).cmp("ne", 0)
+
+    def one(evaluation: Eval, index: tuple[Idx, ...], linear: str) -> None:
+        f.do(f"store {STORED[type_.elem]} zeroinitializer, ptr {slot}")
+        active = evaluation.value(mask, index).name if mask is not None else "true"
+        with f.when(active):
+            # operands are computed inside: nothing of this evaluation is used after the branch
+            inner = Eval(low, 1)
+            inner.digits = evaluation.digits
+            address = inner.value(pointer, index).name
+            values = [inner.value(x, index) for x in operands]
+            _checked(low, op, pointer, address, size, 2)
+            with f.when(f.emit(f"xor i1 {replay}, true")):
+                old = update(f.pointer(address), values)  # type: ignore[operator]
+                f.do(f"store {REGISTER[type_.elem]} {old}, ptr {slot}")
+                base = f.pointer(f.load64("%ctx", L.COUNTERS))
+                f.store64(f.load64(base, int(L.Counter.ATOMICS)) + 1, base, int(L.Counter.ATOMICS))
+        found = V(f.emit(f"load {REGISTER[type_.elem]}, ptr {slot}"), type_.elem)
+        if tensor:
+            evaluation.store(found, target, linear)
+        else:
+            low.scalars[op.result] = found
+
+    if tensor:
+        low.each(pointer.type.dims, one, width=1)
+    else:
+        one(Eval(low, 1), (), "0")
+
+
+def device_assert(low: Lowering, op: Op) -> None:
+    """`tt.assert`: a false element is a fault."""
+    condition = op.operands[0]
+    f = low.f
+    low.f.unit.declare("vpe_fault", "i32", "ptr", *["i64"] * 6)
+
+    def fail(where: str) -> None:
+        f.do(f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.ASSERT)}, i64 {op.id}, i64 {where}, i64 0, i64 -1, i64 0)")
+        f.br(low.fault)
+
+    if not condition.type.is_tensor:
+        with f.when(f.emit(f"xor i1 {low.scalar(condition).name}, true")):
+            fail("0")
+        return
+    if _constant(condition):
+        assert condition.op is not None
+        if condition.op.attrs["value"] == "true":
+            return
+
+    def body(evaluation: Eval, index: tuple[Idx, ...], linear: str) -> None:
+        value = evaluation.lanes.splat(evaluation.value(condition, index))
+        w = evaluation.w
+        bits = f.emit(f"bitcast <{w} x i1> {value.name} to i{w}") if w > 1 else f.emit(f"zext i1 {value.name} to i8")
+        type_ = f"i{w}" if w > 1 else "i8"
+        full = -1 if w > 1 else 1
+        with f.when(f.emit(f"icmp ne {type_} {bits}, {full}")):
+            fail(linear)
+
+    low.each(condition.type.dims, body, width=WIDTH)
+
+
+def device_print(low: Lowering, op: Op) -> None:
+    """`tt.print`: copy the operands to the print buffer; the host formats them."""
+    f = low.f
+    low.shared.prints[op.id] = op
+    total = sum(max(value.type.nbytes, 8) for value in op.operands)
+    total = (total + 7) // 8 * 8
+    base = f.pointer(f.load64("%ctx", L.PRINT))
+    used = f.load64(base)
+    room = f.load64("%ctx", L.PRINT_SIZE)
+    fits = (used + (24 + total)).cmp("ule", room)
+    with f.when(fits):
+        place = f.gep8(base, used)
+        f.store64(op.id, place)
+        f.store64(f.load64("%ctx", L.PROGRAM), place, 1)
+        f.store64(total, place, 2)
+        at = 24
+        for value in op.operands:
+            target = f.gep8(place, at)
+            if value.type.is_tensor:
+                low.put(value, target) if not low.plan.is_buffer(value) else _copy(low, value, target)
+            else:
+                register = low.scalar(value)
+                name, stored = register.name, STORED[register.elem]
+                if register.elem == "i1":
+                    name = f.emit(f"zext i1 {name} to i8")
+                f.do(f"store {stored} {name}, ptr {target}, align 1")
+            at += max(value.type.nbytes, 8)
+        f.store64(used + (24 + total), base)
+
+
+def _copy(low: Lowering, value: Value, target: str) -> None:
+    source = low.dense(value)
+    low.f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {value.type.nbytes}, i1 false)")

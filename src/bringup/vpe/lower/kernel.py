@@ -1,0 +1,246 @@
+"""A whole kernel: dispatch of operations, functions, entry point over a range of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bringup.vpe import layout as L
+from bringup.vpe.ir import Func, Module, Op, Type, Value
+from bringup.vpe.llvm_text import Function, Unit
+from bringup.vpe.lower import access, collective, control
+from bringup.vpe.lower.core import Eval, Idx, Lowering, Shared, Unsupported
+from bringup.vpe.lower.elementwise import ELEMENTWISE, apply
+from bringup.vpe.lower.lanes import REGISTER, STORED, Lanes, V
+from bringup.vpe.lower.plan import LAYOUT
+
+ENTRY = "vpe_programs"
+
+_VISIT: dict[str, Callable[[Lowering, Op], None]] = {
+    "tt.load": access.load, "tt.store": access.store, "tt.atomic_rmw": access.atomic_rmw,
+    "tt.atomic_cas": access.atomic_cas, "tt.assert": access.device_assert, "tt.print": access.device_print,
+    "tt.scan": collective.scan, "tt.dot": collective.dot, "tt.gather": collective.gather,
+    "tt.histogram": collective.histogram, "tt.cat": collective.cat, "tt.reduce": collective.reduce,
+    "scf.for": control.scf_for, "scf.while": control.scf_while, "scf.if": control.scf_if, "tt.call": control.call,
+}  # fmt: skip
+_IGNORED = {"llvm.intr.assume", "gpu.barrier", "ttg.barrier", "ttg.local_barrier", "ub.poison"}
+
+KNOWN = {*_VISIT, *_IGNORED, *ELEMENTWISE, *LAYOUT, "tt.get_program_id", "tt.get_num_programs", "tt.unsplat", "tt.return",
+         "tt.map_elementwise", "tt.map_elementwise.return", "tt.reduce.return", "tt.scan.return", "scf.yield",
+         "scf.condition", "cf.br", "cf.cond_br"}  # fmt: skip
+"""Every operation that can be lowered."""
+
+
+@dataclass
+class Lowered:
+    """The result: LLVM IR and what the launcher must know."""
+
+    text: str
+    arena_bytes: int
+    prints: dict[int, Op]
+    dumps: list[tuple[Value, int]]
+    dump_bytes: int
+
+
+def _visit(low: Lowering, op: Op) -> None:
+    if op.id == low.shared.dump_site and low.func.public:
+        _dump(low)
+    name = op.name
+    handler = _VISIT.get(name)
+    if handler is not None:
+        handler(low, op)
+    elif name in _IGNORED:
+        return
+    elif name in ("tt.get_program_id", "tt.get_num_programs"):
+        base = L.PID if name == "tt.get_program_id" else L.GRID
+        axis = "xyz".index(op.attrs["bare"].strip())
+        wide = low.f.load64("%ctx", base + axis)
+        low.scalars[op.result] = V(low.f.emit(f"trunc i64 {wide} to i32"), "i32")
+    elif name == "tt.unsplat":
+        source = op.operands[0]
+        low.scalars[op.result] = Eval(low, 1).value(source, tuple(Idx(0) for _ in source.type.dims))
+    elif name == "arith.constant" and not op.result.type.is_tensor:
+        low.scalar(op.result)
+    elif not any(value.type.is_tensor for value in op.results):
+        if name not in ELEMENTWISE:
+            raise Unsupported(op, "no lowering for this operation")
+        low.scalars[op.result] = apply(low.one, op, [low.scalar(x) for x in op.operands], low.shared.call)
+    elif name in ELEMENTWISE or name in LAYOUT or name == "tt.map_elementwise":
+        for value in op.results:
+            if value in low.plan.materialised and value not in low.plan.affine.carried:
+                low.materialise(value)
+    else:
+        raise Unsupported(op, "no lowering for this operation")
+
+
+def _dump(low: Lowering) -> None:
+    """Write every named variable in scope to the dump area (in a copy of the kernel that is made after a fault)."""
+    shared, f = low.shared, low.f
+    base = f.pointer(f.load64("%ctx", L.DUMP))
+    for value in [*low.func.args, *low.scope]:
+        try:
+            target = f.gep8(base, shared.dump_bytes)
+            if value.type.is_tensor:
+                low.put(value, target)
+            else:
+                found = low.scalar(value)
+                name = found.name if found.elem != "i1" else f.emit(f"zext i1 {found.name} to i8")
+                f.do(f"store {STORED[found.elem]} {name}, ptr {target}, align 1")
+        except Unsupported:
+            continue  # a value that has no form of its own here
+        shared.dumps.append((value, shared.dump_bytes))
+        shared.dump_bytes += (value.type.nbytes + 63) // 64 * 64 + 64
+
+
+def _function(shared: Shared, func: Func, name: str) -> None:
+    args = [("ptr", "ctx")]
+    if not func.public:
+        args += [(REGISTER[value.type.elem], f"p{i}") for i, value in enumerate(func.args)]
+        args += [("ptr", f"r{i}") for i in range(len(func.result_types))]
+    f = Function(shared.unit, name, "i32", args, internal=True)
+    low = Lowering(shared, func, f, _visit)
+    low.arena_pointer = f.pointer(f.load64("%ctx", L.ARENA))
+    if func.public:
+        packed = f.pointer(f.load64("%ctx", L.ARGS))
+        for position, value in enumerate(func.args):
+            low.scalars[value] = _argument(f, packed, position, value.type)
+    else:
+        for position, value in enumerate(func.args):
+            low.scalars[value] = V(f"%p{position}", value.type.elem)
+    if len(func.blocks) == 1:
+        low.block(func.blocks[0])
+        _return(low, func.blocks[0].ops[-1])
+    else:
+        _graph(low, func)
+    f.label("fault")
+    f.ret("i32 1")
+    f.finish()
+    shared.arena = max(shared.arena, low.arena.peak)
+
+
+def _argument(f: Function, packed: str, position: int, type_: Type) -> V:
+    register = REGISTER[type_.elem]
+    place = f.gep8(packed, position * 8)
+    value = f.emit(f"load {STORED[type_.elem]}, ptr {place}, align 8")
+    if register == "i1":
+        value = f.emit(f"icmp ne i8 {value}, 0")
+    return V(value, type_.elem)
+
+
+def _return(low: Lowering, op: Op) -> None:
+    for position, value in enumerate(op.operands):
+        found = low.scalar(value)
+        low.f.do(f"store {REGISTER[found.elem]} {found.name}, ptr %r{position}")
+    low.f.ret("i32 0")
+
+
+def _graph(low: Lowering, func: Func) -> None:
+    """Blocks with branches, as an early `return` in a kernel makes them; block arguments go through slots."""
+    f = low.f
+    labels = {block.label: f.new_label("bb") for block in func.blocks if block.label}
+    slots: dict[Value, str] = {}
+    for block in func.blocks:
+        for value in block.args:
+            if value.type.is_tensor:
+                low.buffers[value] = low.arena.take(value.type.nbytes)
+            else:
+                slots[value] = f.alloca(REGISTER[value.type.elem])
+    targets = {block.label: block for block in func.blocks}
+
+    def hand_over(label: str, values: list[Value]) -> None:
+        for arg, value in zip(targets[label].args, values, strict=True):
+            if arg in slots:
+                found = low.scalar(value)
+                f.do(f"store {REGISTER[found.elem]} {found.name}, ptr {slots[arg]}")
+            else:
+                low.put(value, low.address(low.buffers[arg]))
+
+    for block in func.blocks:
+        if block.label:
+            f.label(labels[block.label])
+        for value in block.args:
+            if value in slots:
+                low.scalars[value] = V(f.emit(f"load {REGISTER[value.type.elem]}, ptr {slots[value]}"), value.type.elem)
+        low.scope.extend(block.args)
+        low.block(block)
+        end = block.ops[-1]
+        if end.name == "tt.return":
+            _return(low, end)
+        elif end.name == "cf.br":
+            hand_over(*end.successors[0])
+            f.br(labels[end.successors[0][0]])
+        elif end.name == "cf.cond_br":
+            sides = [f.new_label("side") for _ in end.successors]
+            f.cond(low.scalar(end.operands[0]).name, *sides)
+            for side, (label, values) in zip(sides, end.successors, strict=True):
+                f.label(side)
+                hand_over(label, values)
+                f.br(labels[label])
+        else:
+            raise Unsupported(end, "no lowering for this terminator")
+
+
+def _entry(unit: Unit) -> None:
+    """`i32 vpe_programs(ptr ctx, i64, i64)`: take chunks of programs from the shared counter until none is left."""
+    f = Function(unit, ENTRY, "i32", [("ptr", "ctx"), ("i64", "unused0"), ("i64", "unused1")])
+    shared = f.pointer(f.load64("%ctx", L.NEXT))
+    total, chunk = f.load64("%ctx", L.PROGRAMS), f.load64("%ctx", L.CHUNK)
+    order = f.load64("%ctx", L.ORDER)
+    stop = f.pointer(f.load64("%ctx", L.STOP))
+    pes, counters = f.load64("%ctx", L.PE_COUNT), f.load64("%ctx", L.COUNTER_BASE)
+    gx, gy = f.load64("%ctx", L.GRID), f.load64("%ctx", L.GRID + 1)
+    has_order = order.cmp("ne", 0)
+    done, failed = f.new_label("all"), f.new_label("failed")
+    with f.forever() as (_, _out):
+        first = f.i(f.emit(f"atomicrmw add ptr {shared}, i64 {chunk} monotonic"))
+        f.leave_if(first.cmp("sge", total), done)
+        last = (first + chunk).min_signed(total)
+        with f.loop(str(last - first)) as step:
+            f.leave_if(f.i(f.emit(f"load atomic i64, ptr {stop} monotonic, align 8")).cmp("ne", 0), done)
+            number = f.variable(first + step)
+            with f.when(has_order):
+                number.value = f.load64(f.pointer(order), number.value)
+            program = number.value
+            f.store64(program, "%ctx", L.PROGRAM)
+            x = f.i(f.emit(f"urem i64 {program}, {gx}"))
+            rest = f.i(f.emit(f"udiv i64 {program}, {gx}"))
+            f.store64(x, "%ctx", L.PID)
+            f.store64(f.i(f.emit(f"urem i64 {rest}, {gy}")), "%ctx", L.PID + 1)
+            f.store64(f.i(f.emit(f"udiv i64 {rest}, {gy}")), "%ctx", L.PID + 2)
+            pe = f.i(f.emit(f"urem i64 {program}, {pes}"))
+            mine = counters + pe * (8 * L.COUNTER_SLOTS)
+            f.store64(mine, "%ctx", L.COUNTERS)
+            place = f.pointer(mine)
+            f.store64(f.load64(place, int(L.Counter.PROGRAMS)) + 1, place, int(L.Counter.PROGRAMS))
+            bad = f.emit("call i32 @kernel(ptr %ctx)")
+            f.leave_if(f.emit(f"icmp ne i32 {bad}, 0"), failed)
+    f.do("unreachable")
+    f.open = False
+    f.label(failed)
+    f.do(f"store atomic i64 1, ptr {stop} monotonic, align 8")
+    f.ret("i32 1")
+    f.label(done)
+    f.ret("i32 0")
+    f.finish()
+
+
+def lower(module: Module, call: Callable[[Lanes, str, list[V], str], V], dump_site: int | None = None) -> Lowered:
+    """Lower a kernel with the functions that it calls.
+
+    Args:
+        module: parsed TTIR.
+        call: emits a call of the special-function library.
+        dump_site: number of an operation before which all variables are written out (for core dumps).
+
+    Raises:
+        Unsupported: an operation that has no lowering.
+    """
+    unit = Unit(module.kernel.name)
+    shared = Shared(unit, module, call, dump_site=dump_site)
+    unit.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
+    for func in module.funcs.values():
+        if not func.public:
+            _function(shared, func, control.function_name(func.name))
+    _function(shared, module.kernel, "kernel")
+    _entry(unit)
+    return Lowered(unit.text(), shared.arena + 256, shared.prints, shared.dumps, shared.dump_bytes)

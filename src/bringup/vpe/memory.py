@@ -1,0 +1,68 @@
+"""What a launch may touch: the storages behind its pointer arguments, as exact byte ranges.
+
+The vpe device registers a resolver that knows its allocations (freed, read-only, poison map); CPU tensors, NumPy-like objects and anything
+else with `data_ptr()` are resolved here by their storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class Buffer:
+    """One storage that a pointer argument leads into."""
+
+    base: int
+    nbytes: int
+    name: str = ""
+    """Argument name, for messages."""
+    writable: bool = True
+    freed: bool = False
+    initialised: Any = None
+    """NumPy uint8 array with one byte for each byte, 1 once written; None if everything is initialised."""
+    label: str = ""
+    """What the owner calls it, for messages."""
+
+
+Resolver = Callable[[Any, int], Buffer | None]
+"""(argument, pointer value) -> its buffer, or None if the resolver does not know it. The argument may be a plain int."""
+
+_resolvers: list[Resolver] = []
+_neighbours: list[Callable[[int], str]] = []
+
+
+def register_resolver(resolver: Resolver) -> None:
+    """Ask `resolver` first for every pointer argument of later launches (once per resolver)."""
+    if resolver not in _resolvers:
+        _resolvers.insert(0, resolver)
+
+
+def register_describer(describer: Callable[[int], str]) -> None:
+    """Ask `describer(address)` for one line on the nearest allocation when a fault is outside of all arguments."""
+    if describer not in _neighbours:
+        _neighbours.append(describer)
+
+
+def describe(address: int) -> str:
+    """What device allocators know of an address; empty if nothing."""
+    return "; ".join(text for describer in _neighbours if (text := describer(address)))
+
+
+def resolve(argument: Any, pointer: int) -> Buffer | None:
+    """The buffer behind an argument, None if nobody knows one (then every access through it is a fault)."""
+    for resolver in _resolvers:
+        found = resolver(argument, pointer)
+        if found is not None:
+            return found
+    owner = argument
+    while not hasattr(owner, "untyped_storage") and hasattr(owner, "base") and hasattr(owner.base, "data_ptr"):
+        owner = owner.base  # triton.reinterpret wraps a tensor
+    if hasattr(owner, "untyped_storage"):
+        storage = owner.untyped_storage()
+        return Buffer(storage.data_ptr(), storage.nbytes())
+    if hasattr(owner, "nbytes") and hasattr(owner, "data_ptr"):
+        return Buffer(pointer, int(owner.nbytes))
+    return None

@@ -1,0 +1,210 @@
+"""LLVM IR text to functions in this process: optimise, emit an object, keep it on disk, load it.
+
+The disk cache is addressed by content (IR text, host CPU, LLVM version): a hit skips LLVM's optimiser and code generator. It lives in
+`$BRINGUP_VPE_CACHE`, else `$XDG_CACHE_HOME/bringup/vpe`, else `~/.cache/bringup/vpe`. A cache that cannot be written is a
+warning, once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import tempfile
+import threading
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bringup.vpe.llvm_text import Unit
+
+_LOCK = threading.RLock()
+_warned: set[str] = set()
+
+
+def cache_dir() -> Path | None:
+    """Folder of the object cache; None when `BRINGUP_VPE_CACHE` is empty (no cache)."""
+    chosen = os.environ.get("BRINGUP_VPE_CACHE")
+    if chosen is not None:
+        return Path(chosen) if chosen else None
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "bringup" / "vpe"
+
+
+def _warn(problem: str) -> None:
+    if problem not in _warned:
+        _warned.add(problem)
+        warnings.warn(f"vpe: the object cache is not used: {problem}", stacklevel=2)
+
+
+def _read(key: str) -> bytes | None:
+    folder = cache_dir()
+    if folder is None:
+        return None
+    try:
+        data = (folder / key[:2] / f"{key}.o").read_bytes()
+    except OSError:
+        return None
+    # the digest guards against a file that was cut short
+    return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None
+
+
+def _write(key: str, data: bytes) -> None:
+    folder = cache_dir()
+    if folder is None:
+        return
+    temporary = None
+    try:
+        target = folder / key[:2]
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target, delete=False) as file:
+            temporary = file.name
+            file.write(hashlib.sha256(data).digest() + data)
+        os.replace(temporary, target / f"{key}.o")
+    except OSError as error:
+        _warn(f"{folder}: {error.strerror or error}")
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+@dataclass
+class _Host:
+    binding: Any
+    machine: Any
+    fast_machine: Any
+    identity: str
+
+
+@functools.cache
+def _host() -> _Host:
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    with contextlib.suppress(RuntimeError):
+        llvm.initialize()  # needed before llvmlite 0.45, an error since
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    cpu = llvm.get_host_cpu_name()
+    features = llvm.get_host_cpu_features().flatten()
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, jit=True, codemodel="jitdefault")
+    identity = f"{llvmlite.__version__} {llvm.llvm_version_info} {llvm.get_default_triple()} {cpu} {features}"
+    return _Host(llvm, machine, machine, identity)
+
+
+class Library:
+    """Loaded object code: addresses of its functions. Lives as long as this object."""
+
+    def __init__(self, engine: Any, keep: object, from_disk: bool, size: int) -> None:
+        self._engine, self._keep = engine, keep
+        self.from_disk, self.size = from_disk, size
+
+    def address(self, name: str) -> int:
+        """Address of a function of the library; 0 if there is none."""
+        return int(self._engine.get_function_address(name))
+
+
+def compile_text(text: str, level: int = 1, vectorise: bool = False) -> Library:
+    """Compile a module, or take it from the disk cache, and load it.
+
+    Args:
+        text: LLVM IR.
+        level: speed level of LLVM's pass pipeline (kernels come vectorised already, so 1 is enough).
+        vectorise: run LLVM's own loop vectoriser, too.
+
+    Raises:
+        RuntimeError: text that LLVM refuses (a defect of ours; the message is LLVM's).
+    """
+    with _LOCK:
+        host = _host()
+        key = hashlib.sha256(f"{host.identity}\n{level}{vectorise}\n{text}".encode()).hexdigest()
+        data = _read(key)
+        from_disk = data is not None
+        if data is None:
+            data = _object(host, text, level, vectorise)
+            _write(key, data)
+        return _load(host, data, from_disk)
+
+
+def _object(host: _Host, text: str, level: int, vectorise: bool) -> bytes:
+    llvm = host.binding
+    module = llvm.parse_assembly(text)
+    module.triple = host.machine.triple
+    module.data_layout = str(host.machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = vectorise
+    options.slp_vectorization = False
+    options.loop_unrolling = vectorise
+    options.loop_interleaving = vectorise
+    builder = llvm.create_pass_builder(host.machine, options)
+    if vectorise or level > 1:
+        manager = builder.getModulePassManager()
+        manager.run(module, builder)
+    else:
+        _light(llvm, builder, module)
+    return bytes(host.machine.emit_object(module))
+
+
+def _light(llvm: Any, builder: Any, module: Any) -> None:
+    """The passes that text from our generator profits from; a fifth of the time of the standard pipeline."""
+    manager = llvm.create_new_function_pass_manager()
+    manager.add_sroa_pass()
+    manager.add_instruction_combine_pass()
+    manager.add_simplify_cfg_pass()
+    manager.add_new_gvn_pass()
+    for function in module.functions:
+        if not function.is_declaration:
+            manager.run(function, builder)
+
+
+def _load(host: _Host, data: bytes, from_disk: bool) -> Library:
+    llvm = host.binding
+    empty = llvm.parse_assembly("")
+    engine = llvm.create_mcjit_compiler(empty, _machine())
+    file = llvm.ObjectFileRef.from_data(data)
+    engine.add_object_file(file)
+    engine.finalize_object()
+    return Library(engine, file, from_disk, len(data))
+
+
+def _machine() -> Any:
+    """A target machine for one engine (the engine takes it over)."""
+    import llvmlite.binding as llvm
+
+    return llvm.Target.from_default_triple().create_target_machine(opt=0, jit=True)
+
+
+def add_symbol(name: str, address: int) -> None:
+    """Make an address known to all libraries loaded from now on."""
+    with _LOCK:
+        _host().binding.add_symbol(name, address)
+
+
+RUNTIME = (
+    "vpe_load", "vpe_store", "vpe_gather", "vpe_scatter", "vpe_check", "vpe_fault", "vpe_dot_f32", "vpe_dot_f64",
+    "vpe_dot_i32",
+)  # fmt: skip
+
+
+@functools.cache
+def runtime() -> Library:
+    """The DMA engine, loaded and known by name to every kernel compiled afterwards."""
+    from bringup.vpe.dma import write_dma
+    from bringup.vpe.dot import write_dot
+
+    unit = Unit("vpe runtime")
+    write_dma(unit)
+    write_dot(unit)
+    library = compile_text(unit.text(), level=2, vectorise=True)
+    for name in RUNTIME:
+        add_symbol(name, library.address(name))
+    return library
+
+
+def entry(library: Library, name: str) -> Any:
+    """A function `i32 (ptr ctx, i64 first, i64 last)` as a ctypes callable that releases the interpreter lock."""
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(library.address(name))

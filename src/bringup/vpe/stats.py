@@ -1,0 +1,130 @@
+"""Counters of a launch and the time that the profile's figures make of them.
+
+The model, for each PE (documented in docs/vpe.md): programs of a PE run one after the other; within a program DMA overlaps with computing, so
+
+    dma      = transactions * granularity / dma_bytes_per_cycle_pe + requests * dma_latency_cycles / streams
+    compute  = vector + special + dot          (the three units of a PE do not overlap)
+    pe       = programs * program_cycles + atomics * atomic_cycles + max(dma, compute)
+    launch   = launch_us + max(slowest PE, all DMA bytes / dma_bytes_per_cycle_chip) / clock
+
+with vector = sum over element widths of operations / lanes(width), special = operations / special_lanes, dot = multiply-accumulates /
+dot_macs_per_cycle(dtype), and streams = the requests that a PE keeps in flight (4). Deterministic: equal launches give equal times.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bringup.vpe.layout import Counter
+
+STREAMS_IN_FLIGHT = 4
+_VECTOR = ((Counter.VECTOR_8, "int8"), (Counter.VECTOR_16, "int16"), (Counter.VECTOR_32, "int32"), (Counter.VECTOR_64, "int64"))
+_DOT = (
+    (Counter.DOT_FP32, "fp32"), (Counter.DOT_FP16, "fp16"), (Counter.DOT_BF16, "bf16"), (Counter.DOT_INT8, "int8"),
+    (Counter.DOT_FP64, "fp64"), (Counter.DOT_FP8, "fp8e5"),
+)  # fmt: skip
+
+
+@dataclass
+class LaunchStats:
+    """One launch: what ran, what was counted on each PE, what time the profile gives it."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    profile: Any
+    per_pe: npt.NDArray[np.int64] = field(repr=False)
+    """int64[PEs, COUNTER_SLOTS], columns numbered by `layout.Counter`."""
+    local_bytes: int
+    """High-water mark of live tensors of one program."""
+    host_seconds: float
+    """Wall time of the simulation."""
+
+    @property
+    def programs(self) -> int:
+        """Number of program instances."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @functools.cached_property
+    def totals(self) -> dict[str, int]:
+        """Counters summed over PEs, by lower-case name."""
+        summed = self.per_pe.sum(axis=0)
+        return {counter.name.lower(): int(summed[counter]) for counter in Counter}
+
+    @functools.cached_property
+    def cycles(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Cycles of each PE by resource: dma, vector, special, dot, atomics, programs, total (float64[PEs] each)."""
+        cost, memory = self.profile.cost, self.profile.memory
+        count = self.per_pe.astype(np.float64)
+        transactions = count[:, Counter.TRANSACTIONS_IN] + count[:, Counter.TRANSACTIONS_OUT]
+        dma = transactions * memory.dma_granularity_bytes / cost.dma_bytes_per_cycle_pe
+        dma += count[:, Counter.REQUESTS] * cost.dma_latency_cycles / STREAMS_IN_FLIGHT
+        vector = sum((count[:, slot] / cost.lanes(dtype) for slot, dtype in _VECTOR), np.zeros(len(count)))
+        special = count[:, Counter.SPECIAL] / cost.special_lanes
+        slowest = min(cost.dot_macs_per_cycle.values(), default=1)
+        dot = sum((count[:, slot] / cost.dot_macs_per_cycle.get(dtype, slowest) for slot, dtype in _DOT), np.zeros(len(count)))
+        atomics = count[:, Counter.ATOMICS] * cost.atomic_cycles
+        programs = count[:, Counter.PROGRAMS] * cost.program_cycles
+        total = programs + atomics + np.maximum(dma, vector + special + dot)
+        return {"dma": dma, "vector": vector, "special": special, "dot": dot, "atomics": atomics, "programs": programs, "total": total}
+
+    @functools.cached_property
+    def chip_cycles(self) -> float:
+        """Cycles that device memory needs for all PEs together."""
+        bytes_moved = self.totals["transactions_in"] + self.totals["transactions_out"]
+        moved = bytes_moved * self.profile.memory.dma_granularity_bytes
+        return float(moved / self.profile.cost.dma_bytes_per_cycle_chip)
+
+    @functools.cached_property
+    def modelled_seconds(self) -> float:
+        """The modelled time of the launch."""
+        cost = self.profile.cost
+        slowest = max(float(self.cycles["total"].max(initial=0.0)), self.chip_cycles)
+        return float(cost.launch_us * 1e-6 + slowest / (cost.clock_ghz * 1e9))
+
+    @property
+    def bound(self) -> str:
+        """The resource that decides the time: launch, device memory, dma, vector, special, dot, atomics or programs."""
+        cycles = self.cycles
+        if not len(cycles["total"]):
+            return "launch"
+        worst = int(cycles["total"].argmax())
+        total = float(cycles["total"][worst])
+        if self.profile.cost.launch_us * self.profile.cost.clock_ghz * 1e3 > max(total, self.chip_cycles):
+            return "launch"
+        if self.chip_cycles > total:
+            return "device memory"
+        parts = {name: float(values[worst]) for name, values in cycles.items() if name != "total"}
+        compute = parts["vector"] + parts["special"] + parts["dot"]
+        parts.pop("dma" if parts["dma"] < compute else "", None)
+        if "dma" in parts:
+            for name in ("vector", "special", "dot"):
+                parts.pop(name)
+        return max(parts, key=lambda name: parts[name])
+
+    @property
+    def balance(self) -> float:
+        """Mean over maximum of the PEs' cycles: 1.0 is perfect."""
+        total = self.cycles["total"]
+        return float(total.mean() / total.max()) if len(total) and total.max() > 0 else 1.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers for JSON."""
+        return {
+            "kernel": self.kernel,
+            "grid": list(self.grid),
+            "profile": self.profile.name,
+            "programs": self.programs,
+            "local_bytes": self.local_bytes,
+            "counters": self.totals,
+            "cycles": {name: float(values.max(initial=0.0)) for name, values in self.cycles.items()},
+            "chip_cycles": self.chip_cycles,
+            "balance": self.balance,
+            "bound": self.bound,
+            "modelled_us": self.modelled_seconds * 1e6,
+            "host_us": self.host_seconds * 1e6,
+        }
