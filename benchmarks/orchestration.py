@@ -25,8 +25,8 @@ from bringup.clients import Call, Message, Sampling
 from bringup.clients.scripted import ScriptedClient
 from bringup.config import RunConfig
 from bringup.operators import Operator
+from bringup.prompts import Prompt
 from bringup.runs import Plan, Services, runner
-from bringup.session import Prompt
 from bringup.store import open_run
 from bringup.verdict import Verdict, Violation
 
@@ -43,7 +43,7 @@ class EmptyPrompts:
     def first(self, operator: Operator) -> Prompt:
         return _prompt("first", f"{operator.name}\n{PROMPT}")
 
-    def refine(self, operator: Operator, candidate: Candidate) -> Prompt:
+    def refine(self, operator: Operator, candidate: Candidate, report: Prompt | None = None) -> Prompt:
         return _prompt("refine", f"{operator.name}\n{PROMPT}\n{candidate.source}")
 
     def format_error(self, operator: Operator, problem: FormatProblem) -> Prompt:
@@ -54,6 +54,9 @@ class EmptyPrompts:
 
     def verdict(self, operator: Operator, verdict: Verdict, debugger: str | None, summary: str | None) -> Prompt:
         return _prompt("wrong", f"{operator.name}: {verdict.summary}\n" + "expected and actual values\n" * 40)
+
+    def system(self) -> Prompt:
+        return _prompt("system", "You write kernels.")
 
     def summarise(self, operator: Operator, log: str) -> Prompt:
         return _prompt("summarise", log)

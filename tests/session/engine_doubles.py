@@ -15,7 +15,8 @@ from bringup.clients import Client
 from bringup.clients.scripted import ScriptedClient
 from bringup.config import RunConfig
 from bringup.operators import Operator
-from bringup.session import Budget, Parts, Prompt, Session, SessionState, Stop
+from bringup.prompts import Prompt
+from bringup.session import Budget, Parts, Session, SessionState, Stop
 from bringup.store import RunLog, create_run, open_run
 from bringup.verdict import CaseId, Verdict, Violation
 
@@ -43,8 +44,11 @@ class Prompts:
     def first(self, operator: Operator) -> Prompt:
         return self._prompt("first", operator.name)
 
-    def refine(self, operator: Operator, candidate: Candidate) -> Prompt:
-        return self._prompt("refine", f"{operator.name}\n{candidate.source}")
+    def refine(self, operator: Operator, candidate: Candidate, report: Prompt | None = None) -> Prompt:
+        return self._prompt("refine", f"{operator.name}\n{candidate.source}{report.text if report else ''}")
+
+    def system(self) -> Prompt:
+        return self._prompt("system", "You write kernels.")
 
     def format_error(self, operator: Operator, problem: FormatProblem) -> Prompt:
         return self._prompt("format", problem.explanation)

@@ -95,13 +95,15 @@ async def test_a_full_context_opens_a_new_dialog_that_keeps_attempt_and_calls(tm
         assert {s.attempt for s in starts} == {1}
         first_of_second = next(s for s in starts if s.dialog == 2)
         assert first_of_second.template == "refine"
-        assert "'wrong', " in b.log.blobs.get(first_of_second.prompt)
+        text = b.log.blobs.get(first_of_second.prompt)
+        assert "'wrong', " in text
+        assert "[wrong] wrong on exp" in text, "the report on the candidate comes along"
         assert all(s.context_tokens <= 1600 for s in starts)
 
 
 async def test_an_endpoint_that_finds_the_dialog_too_long_gets_a_new_one(tmp_path):
     def script(messages, sampling, call):
-        return ContextExceeded("too long") if len(messages) > 3 else reply(["wrong", "wrong", "passed"][call.turn - 1])
+        return ContextExceeded("too long") if len(messages) > 4 else reply(["wrong", "wrong", "passed"][call.turn - 1])
 
     async with bench(tmp_path, script) as b:
         assert (await b.run()).at is State.COVERED

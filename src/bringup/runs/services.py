@@ -60,14 +60,16 @@ async def assemble(config: RunConfig, run_dir: Path) -> AsyncIterator[Services]:
     """
     from bringup.candidate import parse_reply
     from bringup.judge import make_judge
-    from bringup.runs.prompting import Prompting, make_lint
+    from bringup.linter import lint
+    from bringup.prompts import PromptBook
+    from bringup.suites import get_suite
 
     target = get_target(config.target)
     reason = target.unavailable()
     if reason is not None:
         raise EnvironmentFault(f"target {config.target} cannot run here: {reason}")
-    prompts = Prompting(config, target)
-    lint = make_lint(config, target)
+    dialect = target.dialect()
+    prompts = PromptBook(dialect, config.target, get_suite(config.suite).docs, config.dtypes)
     client = make_client(config.client, run_dir=run_dir, target=config.target)
     open_parts: list[Client | ClosableJudge] = [client]
     try:
@@ -82,7 +84,7 @@ async def assemble(config: RunConfig, run_dir: Path) -> AsyncIterator[Services]:
             judge=judge,
             prompts=prompts,
             parse=parse_reply,
-            lint=lint,
+            lint=lambda candidate, operator: lint(candidate, dialect, operator, config.states.lint_rules),
             features=target.features,
             summariser=summariser,
         )

@@ -3,7 +3,7 @@
 from bringup.session.budget import Budget, Stop, Stopping, cost_of
 from bringup.session.engine import Session, not_applicable
 from bringup.session.fold import SessionState
-from bringup.session.parts import JudgeLike, Parts, Prompt, PromptWriter
+from bringup.session.parts import JudgeLike, Parts, PromptWriter
 from bringup.session.table import ENDS, SWITCHES, TABLE, NotInTable, On, Row, State, transition
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "NotInTable",
     "On",
     "Parts",
-    "Prompt",
     "PromptWriter",
     "Row",
     "Session",

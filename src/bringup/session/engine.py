@@ -13,9 +13,10 @@ from bringup.clients import Call, Client, Message, Reply, Usage, estimate_tokens
 from bringup.config import ClientConfig
 from bringup.errors import BringupError, ClientError, ContextExceeded, StoreError
 from bringup.operators import Operator
+from bringup.prompts import Prompt
 from bringup.session.budget import Stopping, cost_of
 from bringup.session.fold import SessionState
-from bringup.session.parts import Parts, Prompt
+from bringup.session.parts import Parts
 from bringup.session.table import State
 from bringup.store import (
     AttemptStarted,
@@ -159,7 +160,9 @@ class Session:
     def _dialog(
         self, attempt: int, dialog: int, reason: Literal["attempt", "context"], candidate: str | None
     ) -> tuple[DialogStarted, list[str]]:
-        system = self._config.client.system_prompt
+        system = self._config.client.system_prompt  # "": none at all
+        if system is None:
+            system = self._parts.prompts.system().text
         event = DialogStarted(
             attempt=attempt,
             dialog=dialog,
@@ -217,11 +220,19 @@ class Session:
     async def _next_prompt(self) -> Prompt:
         """Render what to say now: the task in a fresh dialog, else what became of the last reply."""
         state, prompts, operator = self.state, self._parts.prompts, self.operator
-        if not state.messages:
-            if state.dialog_candidate is None:
-                return prompts.first(operator)
-            return prompts.refine(operator, Candidate(source=await self._text(state.dialog_candidate)))
-        feedback = state.feedback
+        if state.messages:
+            return await self._report()
+        # in a thread: the first look at a suite's docstrings may take seconds
+        if state.dialog_candidate is None:
+            return await asyncio.to_thread(prompts.first, operator)
+        candidate = Candidate(source=await self._text(state.dialog_candidate))
+        # a dialog that was broken off in the middle takes the last report along
+        report = await self._report() if state.feedback is not None and state.dialog_reason == "context" else None
+        return await asyncio.to_thread(prompts.refine, operator, candidate, report)
+
+    async def _report(self) -> Prompt:
+        """Render what became of the last reply."""
+        prompts, operator, feedback = self._parts.prompts, self.operator, self.state.feedback
         assert feedback is not None
         if feedback.problem is not None:
             return prompts.format_error(operator, feedback.problem)
@@ -229,6 +240,8 @@ class Session:
             return prompts.lint(operator, feedback.violations)
         verdict = Verdict.model_validate_json(await self._text(feedback.judged.verdict))
         debugger = await self._text(feedback.debugged) if feedback.debugged else None
+        if verdict.kind == "crashed" and debugger is None:
+            verdict = verdict.model_copy(update={"log": ""})  # the debugger is switched off: its output is in the log
         summary = await self._text(feedback.summary) if feedback.summary else None
         return prompts.verdict(operator, verdict, debugger, summary)
 

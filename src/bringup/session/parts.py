@@ -10,17 +10,9 @@ from bringup.candidate import Candidate, FormatProblem
 from bringup.clients import Client
 from bringup.config import RunConfig
 from bringup.operators import Operator
+from bringup.prompts import Prompt
 from bringup.session.budget import Budget, Stop
 from bringup.verdict import Verdict, Violation
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """A rendered prompt, with the name and digest of its template."""
-
-    text: str
-    template: str
-    template_digest: str
 
 
 class PromptWriter(Protocol):
@@ -30,8 +22,8 @@ class PromptWriter(Protocol):
         """Return the task from scratch."""
         ...
 
-    def refine(self, operator: Operator, candidate: Candidate) -> Prompt:
-        """Return the task with an existing candidate to go on from."""
+    def refine(self, operator: Operator, candidate: Candidate, report: Prompt | None = None) -> Prompt:
+        """Return the task with an existing candidate to go on from, and the report on it when there is one."""
         ...
 
     def format_error(self, operator: Operator, problem: FormatProblem) -> Prompt:
@@ -44,6 +36,10 @@ class PromptWriter(Protocol):
 
     def verdict(self, operator: Operator, verdict: Verdict, debugger: str | None, summary: str | None) -> Prompt:
         """Return the report on a failing verdict."""
+        ...
+
+    def system(self) -> Prompt:
+        """Return the system prompt of every dialog, when the configuration gives none."""
         ...
 
     def summarise(self, operator: Operator, log: str) -> Prompt:
