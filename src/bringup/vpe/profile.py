@@ -15,8 +15,7 @@ import difflib
 import functools
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -483,32 +482,3 @@ def _keys(location: tuple[int | str, ...]) -> Iterable[str]:
     for step in location:
         model = model.model_fields[step].annotation if step in getattr(model, "model_fields", {}) else None
     return getattr(model, "model_fields", {})
-
-
-_active: Profile | None = None
-
-
-def active_profile() -> Profile:
-    """The profile of this process: set by `activate`, else named by `BRINGUP_VPE_PROFILE`, else `pe64`."""
-    global _active  # noqa: PLW0603
-    if _active is None:
-        _active = load_profile(os.environ.get(PROFILE_VARIABLE) or DEFAULT_PROFILE)
-    return _active
-
-
-def activate(profile: Profile | str) -> Profile:
-    """Make a profile, or one of this name or path, the profile of this process; return it."""
-    global _active  # noqa: PLW0603
-    _active = profile if isinstance(profile, Profile) else load_profile(profile)
-    return _active
-
-
-@contextmanager
-def using(profile: Profile | str) -> Iterator[Profile]:
-    """Activate a profile for the length of a `with` block; not meant for several threads at once."""
-    global _active  # noqa: PLW0603
-    before = _active
-    try:
-        yield activate(profile)
-    finally:
-        _active = before

@@ -19,7 +19,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +59,7 @@ class Allocation:
     red_zone: int
     block: Block
     initialised: npt.NDArray[np.uint8] | None = None
-    """One byte for each byte: 1 once written. None unless tracking was on when the memory was allocated."""
+    """One byte for each byte: 1 once written. None if nothing is to be checked: all is written, or tracking was off."""
     freed: bool = False
     label: str = ""
     """A name for messages, set by whoever knows one (an argument's name)."""
@@ -149,9 +148,13 @@ class Allocator:
         limit: int | None = None,
         quarantine: int = 64 << 20,
         cache: int = 1 << 30,
-        track_initialised: bool = False,
+        track_initialised: bool = True,
     ) -> None:
-        """`limit`: bytes of live allocations, None = what the host gives; `quarantine`, `cache`: bytes kept back."""
+        """Sizes are bytes.
+
+        `limit`: of live allocations, None = what the host gives. `quarantine`, `cache`: kept back before reuse, and
+        before it goes back to the host. `track_initialised`: give every allocation a map of the bytes written.
+        """
         self.alignment, self.red_zone = alignment, red_zone
         self.limit, self.quarantine_limit, self.cache_limit = limit, quarantine, cache
         self.track_initialised = track_initialised
@@ -368,8 +371,3 @@ def _in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_in_child)
-
-
-def configured(memory: Any, **options: Any) -> Allocator:
-    """An allocator with the alignment and red zones of a profile's `memory`."""
-    return Allocator(memory.allocation_alignment_bytes, memory.red_zone_bytes, **options)

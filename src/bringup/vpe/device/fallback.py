@@ -78,6 +78,7 @@ class _Exchange:
 
     def __init__(self) -> None:
         self.pairs: list[tuple[Any, Any]] = []
+        self.outs: list[tuple[Any, Any]] = []
 
     def to_host(self, value: Any) -> Any:
         if tensors.is_device_tensor(value):
@@ -112,24 +113,43 @@ class _Exchange:
         tensors.mark_written(result)
         return result
 
+    def out_to_host(self, value: Any) -> Any:
+        """As `to_host` for `out=`: a copy, since the CPU's kernel may resize it and the device's memory cannot grow."""
+        if not tensors.is_device_tensor(value):
+            return self.to_host(value)
+        copy = torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=tensors.CPU)
+        with torch.no_grad():
+            copy.copy_(tensors.host_view(value))
+        self.pairs.append((copy, value))
+        self.outs.append((copy, value))
+        return copy
+
     def settle(self) -> None:
-        """Arguments that the CPU's kernel resized or moved to other memory: let the originals follow."""
-        for view, original in self.pairs:
-            moved = view.untyped_storage().data_ptr() != original.untyped_storage().data_ptr()
-            if not moved and view.size() == original.size() and view.stride() == original.stride():
-                tensors.mark_written(original)
-                continue
-            if moved:
-                fresh = self._copied(view)
-                storage, offset = fresh.untyped_storage(), 0
+        """After a kernel that writes to arguments: let the originals follow, in shape and contents."""
+        for copy, original in self.outs:
+            if copy.size() == original.size():
+                with torch.no_grad():
+                    tensors.host_view(original).copy_(copy)
             else:
-                storage, offset = original.untyped_storage(), view.storage_offset()
-            tensors.set_tensor(original, storage, offset, view.size(), view.stride())
+                storage = self._copied(copy).untyped_storage()
+                tensors.set_tensor(original, storage, 0, copy.size(), copy.stride())
+        for view, original in self.pairs:
+            same = view.size() == original.size() and view.stride() == original.stride()
+            if not same and all(original is not out for _, out in self.outs):
+                # In-place operators that change the shape (`t_`, `squeeze_`, `as_strided_`) stay in their memory.
+                storage = original.untyped_storage()
+                tensors.set_tensor(original, storage, view.storage_offset(), view.size(), view.stride())
+            tensors.mark_written(original)
 
 
 def _on_cpu(operator: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     exchange = _Exchange()
-    host_args, host_kwargs = _pytree.tree_map(exchange.to_host, (tuple(args), kwargs))
+    outs = {p.name for p in operator._schema.arguments if p.kwarg_only and p.alias_info and p.alias_info.is_write}
+    host_args = _pytree.tree_map(exchange.to_host, tuple(args))
+    host_kwargs = {
+        name: _pytree.tree_map(exchange.out_to_host if name in outs else exchange.to_host, value)
+        for name, value in kwargs.items()
+    }
     operator = _STAND_INS.get(name_of(operator), operator)
     if operator is _STAND_INS["aten::convolution_backward_overrideable"]:
         host_args = _with_bias_sizes(host_args)

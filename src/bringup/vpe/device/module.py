@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from bringup.vpe import state
 from bringup.vpe.device import tensors
 from bringup.vpe.device.generator import Generator, default_generator
-from bringup.vpe.profile import active_profile
 
 __all__ = [
     "DeviceProperties",
@@ -134,20 +134,20 @@ def synchronize(which: Device = None) -> None:
 def get_device_name(which: Device = None) -> str:
     """For example `vpe pe64`."""
     _index(which)
-    return f"vpe {active_profile().name}"
+    return f"vpe {state.profile().name}"
 
 
 def get_device_capability(which: Device = None) -> tuple[int, int]:
     """Rows and columns of the grid of processing elements."""
     _index(which)
-    grid = active_profile().grid
+    grid = state.profile().grid
     return grid.rows, grid.columns
 
 
 def get_device_properties(which: Device = None) -> DeviceProperties:
     """The chip of the active profile."""
     _index(which)
-    profile = active_profile()
+    profile = state.profile()
     return DeviceProperties(
         name=f"vpe {profile.name}",
         profile=profile.name,
@@ -208,8 +208,8 @@ def get_rng_state_all() -> list[Any]:
 
 def set_rng_state_all(states: Iterable[Any]) -> None:
     """Set the states of all devices' generators."""
-    for state in states:
-        set_rng_state(state)
+    for one in states:
+        set_rng_state(one)
 
 
 # ---------------------------------------------------------------------- memory
@@ -289,4 +289,4 @@ def get_amp_supported_dtype() -> list[Any]:
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether the profile has bf16."""
-    return active_profile().allows_dtype("bf16")
+    return state.profile().allows_dtype("bf16")

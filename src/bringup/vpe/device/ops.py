@@ -102,8 +102,13 @@ def copy_from(source: Any, target: Any, non_blocking: bool = False) -> Any:
         tensors.forbid("copying a tensor to the host")
         log.to_host += 1
         log.bytes_to_host += source.numel() * source.element_size()
-    with torch.no_grad():
-        (host_view(target) if there else target).copy_(host_view(source) if here else source)
+    onto, what = host_view(target) if there else target, host_view(source) if here else source
+    if onto.device == what.device:
+        _aten.copy_.default.redispatch(CPU_KEYS, onto, what)
+    else:
+        # The other side is neither this device nor the CPU: a GPU, in the same process.
+        with torch.no_grad():
+            onto.copy_(what)
     if there:
         if here:
             tensors.copy_marks(source, target)
@@ -116,6 +121,14 @@ def copy_from_and_resize(source: Any, target: Any) -> Any:
     """`aten::_copy_from_and_resize`."""
     target.resize_(source.size())
     return copy_from(source, target)
+
+
+def to_copy(tensor: Any, *, non_blocking: bool = False, **options: Any) -> Any:
+    """`aten::_to_copy`: torch's own, except that copies are never asynchronous.
+
+    Torch would put the result of a non-blocking copy to the host into pinned memory, which only C++ can provide.
+    """
+    return _aten._to_copy.default.redispatch(CPU_KEYS, tensor, non_blocking=False, **options)
 
 
 def local_scalar_dense(tensor: Any) -> Any:
@@ -185,6 +198,7 @@ def register(library: Any) -> None:
         ("empty_strided", empty_strided),
         ("_copy_from", copy_from),
         ("_copy_from_and_resize", copy_from_and_resize),
+        ("_to_copy", to_copy),
         ("_local_scalar_dense", local_scalar_dense),
         ("resize_", resize_),
         ("set_", set_nothing),

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
-from bringup.vpe.device import tensors
+from bringup.vpe import memory, state
+from bringup.vpe.device import resolve, tensors
 from bringup.vpe.device.allocator import Allocator
-from bringup.vpe.profile import Profile, activate
+from bringup.vpe.profile import Profile
 
 _KNOWN = "2.11 to 2.13"
 _PRIVATE = (
@@ -45,7 +46,7 @@ def enable(fallback: str | None = None, profile: Profile | str | None = None) ->
     """Register the device `vpe` with torch; returns `torch.device("vpe", 0)`.
 
     `fallback="cpu"` lets the CPU compute operators without a kernel; each call of `enable` sets this anew. `profile`
-    makes a profile the active one, and alignment and red zones of later allocations follow it. Registration happens
+    makes a profile the current one; alignment and red zones of later allocations follow it. Registration happens
     once and lasts as long as the process. Raises `DeviceUnavailable` and `ProfileError`.
     """
     from bringup.vpe.device import fallback as fallbacks
@@ -56,12 +57,12 @@ def enable(fallback: str | None = None, profile: Profile | str | None = None) ->
             _check_torch()
             _register()
             _self_test()
+            memory.register_resolver(resolve.buffer_of)
+            memory.register_describer(resolve.describe)
     if fallback is not None:
         fallbacks.register_stand_ins()
     if profile is not None:
-        memory = activate(profile).memory
-        tensors.allocator().alignment = memory.allocation_alignment_bytes
-        tensors.allocator().red_zone = memory.red_zone_bytes
+        state.set_profile(profile)
     return tensors.device()
 
 

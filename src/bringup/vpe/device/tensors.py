@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from bringup.vpe.device.allocator import Allocation, Allocator, Owner, configured
-from bringup.vpe.profile import active_profile
+from bringup.vpe import state
+from bringup.vpe.device.allocator import Allocation, Allocator, OutOfDeviceMemory, Owner
 
 NAME = "vpe"
 CPU = torch.device("cpu")
@@ -27,6 +27,7 @@ _storage_at = torch._C._construct_storage_from_data_pointer
 _redispatch_empty = torch.ops.aten.empty.memory_format.redispatch
 _device: Any = None
 _allocator: Allocator | None = None
+_memory: Any = None
 
 
 class HostAccessError(RuntimeError):
@@ -93,18 +94,28 @@ def use_device(value: Any) -> None:
 
 
 def allocator() -> Allocator:
-    """The device's allocator, made from the active profile at the first use."""
-    global _allocator  # noqa: PLW0603
+    """The device's allocator. Alignment and red zones of what it allocates follow the current profile."""
+    global _allocator, _memory  # noqa: PLW0603
+    memory = state.profile().memory
     if _allocator is None:
-        _allocator = configured(active_profile().memory)
+        _allocator = Allocator()
+    if memory is not _memory:
+        _memory = memory
+        _allocator.alignment, _allocator.red_zone = memory.allocation_alignment_bytes, memory.red_zone_bytes
     return _allocator
 
 
 def new_storage(nbytes: int) -> Any:
-    """A storage of the device with fresh, poisoned memory. Storages of 0 bytes have the null address."""
+    """A storage of the device with fresh, poisoned memory. Storages of 0 bytes have the null address.
+
+    Raises `torch.OutOfMemoryError`.
+    """
     if nbytes == 0:
         return _storage_at(0, _device, 0)
-    owner = allocator().allocate(nbytes)
+    try:
+        owner = allocator().allocate(nbytes)
+    except OutOfDeviceMemory as error:
+        raise torch.OutOfMemoryError(str(error)) from None
     storage = _storage_at(owner.allocation.base, _device, nbytes)
     storage._vpe_owner = owner
     return storage
@@ -182,6 +193,10 @@ def mark_written(tensor: Any) -> None:
     if allocation is None or allocation.initialised is None:
         return
     width = tensor.element_size()
+    if tensor.numel() * width == allocation.nbytes and tensor.is_contiguous():
+        # No map means that all is written: what came from the host whole is not checked any more, which is faster.
+        allocation.initialised = None
+        return
     stride = [step * width for step in tensor.stride()]
     marks = torch.from_numpy(allocation.initialised)
     marks.as_strided((*tensor.size(), width), (*stride, 1), tensor.storage_offset() * width).fill_(1)
