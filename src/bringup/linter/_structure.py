@@ -172,7 +172,7 @@ def signature_problem(args: ast.arguments, shape: CallShape) -> str | None:
     """Why a function with these parameters refuses a call of this shape; None when it accepts it."""
     positional = [*args.posonlyargs, *args.args]
     if shape.positional > len(positional) and not args.vararg:
-        return f"it takes at most {len(positional)} positional arguments"
+        return f"it takes at most {len(positional)} positional argument{'s' if len(positional) != 1 else ''}"
     by_position = {a.arg for a in positional[: shape.positional]}
     named = {a.arg for a in [*args.args, *args.kwonlyargs]}
     for keyword in shape.keywords:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib.resources import files
+from types import SimpleNamespace
 from typing import Any
 
 from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound, meta
@@ -81,7 +82,7 @@ def _environment() -> Environment:
         autoescape=False,  # plain text for a model, not HTML
     )
     environment.filters.update(short=short, fenced=fenced, oneline=oneline, shape=shape, number=number)
-    environment.globals["limits"] = LIMITS
+    environment.globals["limits"] = SimpleNamespace(**LIMITS)  # a dict would offer its own .values
     return environment
 
 

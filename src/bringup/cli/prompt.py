@@ -1,0 +1,162 @@
+"""`bringup prompt`: show what a model is told in any situation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bringup.candidate import Candidate
+    from bringup.verdict import Verdict
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("prompt")(prompt)
+
+
+def prompt(
+    op: Annotated[str, typer.Argument(help="Operator, as `bringup ops list` names it.")],
+    situation: Annotated[
+        str,
+        typer.Option(
+            help="first, refine, format_error, lint, compile, crash, wrong, raised, timed_out, cheated, summarise "
+            "or system."
+        ),
+    ] = "first",
+    target: Annotated[str, typer.Option(help="Target, NAME or NAME:PROFILE.")] = "interpreter",
+    suite: Annotated[str, typer.Option(help="Suite that the operator belongs to.")] = "opinfo",
+    candidate: Annotated[
+        Path | None, typer.Option(help="Candidate or reply: what refine, lint and format_error are about.")
+    ] = None,
+    verdict: Annotated[
+        Path | None, typer.Option(help="Verdict as JSON (`bringup test ... --json`); chooses the situation too.")
+    ] = None,
+    dtype: Annotated[list[str] | None, typer.Option(help="Only these dtypes (repeatable).")] = None,
+    stats: Annotated[bool, typer.Option("--stats", help="Print size, token estimate and digest instead.")] = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print text, template, digest and estimate as JSON.")
+    ] = False,
+) -> None:
+    """Render the prompt of a situation. Where nothing is given to report on, a realistic sample is used and marked."""
+    import json
+
+    from bringup.candidate import FormatProblem
+    from bringup.errors import ConfigError
+    from bringup.linter import lint
+    from bringup.operators import DTYPES
+    from bringup.prompts import (
+        SITUATION_OF,
+        SITUATIONS,
+        feedback_prompt,
+        first_prompt,
+        refine_prompt,
+        samples,
+        summarise_prompt,
+        system_prompt,
+    )
+    from bringup.suites import get_suite
+    from bringup.targets import get_target
+
+    for name in dtype or ():
+        if name not in DTYPES:
+            raise ConfigError(f"--dtype {name}", "not a dtype of the gate", f"use one of {', '.join(DTYPES)}")
+    source = get_suite(suite)
+    operator = source.operator(op)
+    dialect = get_target(target).dialect()
+    given = None if verdict is None else _read_verdict(verdict)
+    if given is not None and situation == "first":
+        situation = "lint" if given.kind == "lint" else SITUATION_OF.get(given.kind, given.kind)
+    if situation not in SITUATIONS:
+        raise ConfigError(f"--situation {situation}", "no such situation", f"use one of {', '.join(SITUATIONS)}")
+    sample = False
+    if situation == "first":
+        result = first_prompt(operator, source.docs(op), dialect, target=target, dtypes=dtype)
+    elif situation == "refine":
+        sample = candidate is None
+        module = samples.candidate(dialect) if candidate is None else _candidate(candidate)
+        report = None if given is None else feedback_prompt(operator, given, dialect)
+        result = refine_prompt(operator, source.docs(op), dialect, module, target=target, dtypes=dtype, report=report)
+    elif situation == "system":
+        result = system_prompt(target)
+    elif situation == "summarise":
+        sample = given is None
+        result = summarise_prompt(operator, samples.log() if given is None else given.log)
+    elif situation == "format_error":
+        from bringup.cli.lint import read
+
+        sample = candidate is None
+        problem = samples.problem() if candidate is None else read(candidate)
+        if not isinstance(problem, FormatProblem):
+            raise ConfigError(str(candidate), "it is well-formed", "there is no format error to report")
+        result = feedback_prompt(operator, problem, dialect)
+    elif situation == "lint":
+        if given is not None:
+            violations = given.violations
+        elif candidate is not None:
+            violations = tuple(lint(_candidate(candidate), dialect, operator))
+            if not violations:
+                raise ConfigError(str(candidate), "the linter finds nothing", "there is no report to render")
+        else:
+            sample = True
+            violations = samples.violations(dialect, operator)
+        result = feedback_prompt(operator, violations, dialect)
+    else:
+        sample = given is None
+        shown = samples.verdict(situation, operator) if given is None else given
+        debugger = samples.debugger() if sample and situation == "crash" else None
+        if SITUATION_OF.get(shown.kind) != situation:
+            raise ConfigError(
+                str(verdict),
+                f"its kind is '{shown.kind}', not {situation}",
+                "leave --situation out to follow the verdict",
+            )
+        result = feedback_prompt(operator, shown, dialect, debugger=debugger)
+    record = {
+        "situation": situation,
+        "template": result.template,
+        "template_digest": result.template_digest,
+        "characters": len(result.text),
+        "tokens_estimate": result.tokens,
+        "sample": sample,
+    }
+    if json_output:
+        typer.echo(json.dumps(record if stats else {**record, "text": result.text}, indent=2))
+        return
+    if stats:
+        for name, value in record.items():
+            typer.echo(f"{name:16} {value}")
+        return
+    if sample:
+        typer.echo("note: what this prompt reports is a sample, not a real result", err=True)
+    typer.echo(result.text, nl=False)
+
+
+def _candidate(file: Path) -> Candidate:
+    from bringup.candidate import FormatProblem
+    from bringup.cli.lint import read
+    from bringup.errors import FormatError
+
+    found = read(file)
+    if isinstance(found, FormatProblem):
+        raise FormatError(f"{file}: {found.explanation}")
+    return found
+
+
+def _read_verdict(file: Path) -> Verdict:
+    from pydantic import ValidationError
+
+    from bringup.errors import FormatError
+    from bringup.verdict import Verdict
+
+    try:
+        return Verdict.model_validate_json(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
+    except (ValidationError, UnicodeDecodeError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        where = ".".join(str(p) for p in first["loc"]) if first else ""
+        what = f"{where or 'content'}: {first['msg']}" if first else "not UTF-8 text"
+        raise FormatError(f"{file}: not a verdict: {what}; make one with bringup test ... --json") from error
