@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,21 @@ RunsDirOption = Annotated[
 ]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id, unique beginning, folder, or `latest`.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """Return a console as wide as the terminal; a pipe or file gets long lines rather than cut ones."""
+    from rich.console import Console
+
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(stderr=stderr, highlight=False, width=160)
+    return console
+
+
+def count(number: int, word: str) -> str:
+    """Return `1 call`, `2 calls`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def runs_root(given: Path | None) -> Path:
@@ -60,9 +76,10 @@ def headline(summaries: Mapping[str, SessionSummary]) -> str:
     asked = len(summaries)
     applicable = sum(s.applicable for s in summaries.values())
     covered = sum(s.covered for s in summaries.values())
+    operators = count(applicable, "operator")
     if asked == applicable:
-        return f"covered {covered} of {applicable} operators (all of them applicable on the target)"
-    return f"covered {covered} of {applicable} operators applicable on the target ({asked} eligible ones asked for)"
+        return f"covered {covered} of {operators} asked for, all applicable on the target"
+    return f"covered {covered} of {operators} applicable on the target, of {asked} eligible ones asked for"
 
 
 def totals_line(summaries: Mapping[str, SessionSummary]) -> str:
@@ -74,7 +91,7 @@ def totals_line(summaries: Mapping[str, SessionSummary]) -> str:
     costs = [s.cost for s in values if s.cost is not None]
     about = "about " if any(s.usage.estimated for s in values) else ""
     return (
-        f"{calls:,} model calls"
+        count(calls, "model call")
         + (f" and {extra:,} of the summariser" if extra else "")
         + f", {about}{tokens:,} tokens"
         + (f", cost {sum(costs):,.2f}" if costs else "")

@@ -74,7 +74,7 @@ def run(
     flight are stored first; a second Ctrl-C stops at once; either way --resume goes on. Exit code 0 when every
     applicable operator is covered, 1 when not.
     """
-    from rich.console import Console
+    from bringup.cli._runs import make_console
 
     given = {
         "ops": ops,
@@ -98,7 +98,7 @@ def run(
     }
     overrides = {field: value for field, value in given.items() if value is not None}
     overrides |= dict(_setting(text) for text in settings or ())
-    console = Console(stderr=json_output)
+    console = make_console(stderr=json_output)
     result = asyncio.run(
         _run(config_file, overrides, resume, retry_failed, store_url, runs_dir, console, quiet or json_output)
     )
@@ -124,7 +124,7 @@ async def _run(
     console: Console,
     quiet: bool,
 ) -> RunResult:
-    from bringup.cli._runs import runs_root
+    from bringup.cli._runs import count, runs_root
     from bringup.config import load_config
     from bringup.errors import ConfigError
     from bringup.runs import Board, make_plan, runner
@@ -163,7 +163,11 @@ async def _run(
     else:
         config = _with_defaults(load_config(config_file, overrides), console)
     plan = make_plan(config, root)
-    title = f"{len(plan.operators)} operators of {config.suite} on {config.target}, client {config.client.name}"
+    title = (
+        f"{count(len(plan.operators), 'operator')} of {config.suite} on {config.target}, client {config.client.name}"
+    )
+    if config.client.name == "mailbox":
+        _say(console, "The prompts wait in a mailbox: answer them from another terminal, see bringup mailbox --help")
     board.live = True
     with draw(board, title, console) as observe:
         return await runner.start(

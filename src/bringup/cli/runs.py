@@ -19,7 +19,7 @@ def runs(runs_dir: RunsDirOption = None, json_output: JsonOption = False) -> Non
     """List the runs, newest last."""
     import json
 
-    from bringup.cli._runs import runs_root
+    from bringup.cli._runs import make_console, runs_root
     from bringup.store import list_runs
 
     root = runs_root(runs_dir)
@@ -27,19 +27,17 @@ def runs(runs_dir: RunsDirOption = None, json_output: JsonOption = False) -> Non
     if json_output:
         typer.echo(json.dumps(rows, indent=1))
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = make_console()
     if not rows:
         console.print(Text(f"no runs in {root}; start one with `bringup run`"))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("run", "state", "client", "target", "covered", "applicable", "asked", "calls", "tokens"):
-        table.add_column(
-            name, justify="right" if name in {"covered", "applicable", "asked", "calls", "tokens"} else "left"
-        )
+        number = name in {"covered", "applicable", "asked", "calls", "tokens"}
+        table.add_column(name, justify="right" if number else "left", no_wrap=name in {"run", "state"})
     for row in rows:
         if row.get("error"):
             table.add_row(row["run"], Text(row["error"], style="yellow"))
@@ -73,7 +71,8 @@ def _row(folder: Path) -> dict[str, Any]:
     client = started.config.get("client", {})
     return {
         "run": folder.name,
-        "state": f"running ({holder})" if holder else "resumable" if unfinished else "finished",
+        "holder": holder,
+        "state": "running" if holder else "resumable" if unfinished else "finished",
         "client": client.get("name", ""),
         "model": client.get("model"),
         "target": started.config.get("target", ""),

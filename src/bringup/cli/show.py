@@ -36,7 +36,7 @@ def show(
     json_output: JsonOption = False,
 ) -> None:
     """Show what was asked about an operator, what came back, and what became of it."""
-    from bringup.cli._runs import open_named
+    from bringup.cli._runs import make_console, open_named
     from bringup.errors import FormatError, UnknownName
     from bringup.store import session_calls
 
@@ -62,9 +62,7 @@ def show(
                     typer.echo(f"=== {_title(call)}: {role} ===")
                     typer.echo(text)
         else:
-            from rich.console import Console
-
-            console = Console(highlight=False)
+            console = make_console()
             # a dialog is long: a person reads it in the pager, a pipe gets it plain
             if console.is_terminal:
                 with console.pager(styles=True):
@@ -127,8 +125,10 @@ def _print(console: Console, opened: Run, summary: SessionSummary, calls: list[S
     from rich.rule import Rule
     from rich.text import Text
 
+    from bringup.cli._runs import count
+
     head = f"{summary.operator}: {summary.state.replace('_', ' ')}"
-    counts = f"{summary.calls} calls, {summary.attempts} attempts, {summary.tokens:,} tokens"
+    counts = f"{count(summary.calls, 'call')}, {count(summary.attempts, 'attempt')}, {summary.tokens:,} tokens"
     console.print(Text(f"{head} ({counts})" + (f": {summary.reason}" if summary.reason else ""), style="bold"))
     for call in calls:
         tokens = call.usage.input_tokens + call.usage.output_tokens

@@ -21,7 +21,7 @@ def status(
     json_output: JsonOption = False,
 ) -> None:
     """Show how a run stands, operator by operator."""
-    from bringup.cli._runs import headline, open_named, operators_table, outcome_counts, totals_line
+    from bringup.cli._runs import headline, make_console, open_named, operators_table, outcome_counts, totals_line
 
     with open_named(run, runs_dir) as opened:
         started = opened.started
@@ -41,10 +41,9 @@ def status(
         }
         typer.echo(json.dumps(data, indent=1))
         return
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console()
+    console = make_console()
     console.print(Text(f"run {opened.id}" + (f", again for {started.parent}" if started.parent else ""), style="bold"))
     console.print(Text(f"{holder} is working on it" if holder else "nobody is working on it", style="dim"))
     console.print(Text(headline(summaries)))
