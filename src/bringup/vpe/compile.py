@@ -39,7 +39,9 @@ def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
     try:
         lowered = lower(module, calls)
     except Unsupported as error:
-        problem = Problem(error.op, "unsupported operation", error.why, "rewrite this line with operations that the chip has")
+        problem = Problem(
+            error.op, "unsupported operation", error.why, "rewrite this line with operations that the chip has"
+        )
         raise _refuse(module, profile, [problem]) from None
     return pack(ttir, lowered, list(calls.used), live), module.kernel.name, live
 

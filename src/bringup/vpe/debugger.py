@@ -24,12 +24,19 @@ def _explain(dump: dict[str, Any]) -> list[str]:
     kind = dump["kind"]
     lines: list[str] = []
     if kind == "assert":
-        lines.append(f"assertion: {dump.get('assertion') or '(no message)'}; first false element: {dump.get('first_element')}")
+        lines.append(
+            f"assertion: {dump.get('assertion') or '(no message)'}; first false element: {dump.get('first_element')}"
+        )
         return lines
     if kind == "index":
-        lines.append(f"element {dump.get('first_element')} and those next to it: an index is not within 0 .. {int(dump.get('axis_length', 1)) - 1}")
+        lines.append(
+            f"element {dump.get('first_element')} and those next to it: an index is not within 0 .. {int(dump.get('axis_length', 1)) - 1}"
+        )
         return lines
-    lines.append(f"{dump['access']} of {dump['nbytes']} bytes at {dump['address']}" + (f" through argument '{dump['pointer_argument']}'" if dump.get("pointer_argument") else ""))
+    lines.append(
+        f"{dump['access']} of {dump['nbytes']} bytes at {dump['address']}"
+        + (f" through argument '{dump['pointer_argument']}'" if dump.get("pointer_argument") else "")
+    )
     nearest = dump.get("nearest")
     if nearest and "base" in nearest:
         offset, size = int(nearest["offset"]), int(nearest["nbytes"])
@@ -37,10 +44,14 @@ def _explain(dump: dict[str, Any]) -> list[str]:
         if offset < 0:
             where = f"{-offset} bytes before its start"
         elif end > size:
-            where = f"{end - size} bytes past its end" + (f" (begins at byte {offset})" if offset < size else f" (begins {offset - size} bytes past)")
+            where = f"{end - size} bytes past its end" + (
+                f" (begins at byte {offset})" if offset < size else f" (begins {offset - size} bytes past)"
+            )
         else:
             where = f"at byte {offset}"
-        lines.append(f"nearest allocation: argument '{nearest['argument']}', {size} bytes from {nearest['base']}; the access is {where}")
+        lines.append(
+            f"nearest allocation: argument '{nearest['argument']}', {size} bytes from {nearest['base']}; the access is {where}"
+        )
         if nearest.get("freed"):
             lines.append("that memory has been freed")
         if not nearest.get("writable", True):
@@ -48,7 +59,9 @@ def _explain(dump: dict[str, Any]) -> list[str]:
     if nearest and nearest.get("description"):
         lines.append(str(nearest["description"]))
     if kind == "dma_alignment":
-        lines.append(f"the row starts {int(dump['address'], 16) % int(dump['alignment'])} bytes past a multiple of {dump['alignment']}")
+        lines.append(
+            f"the row starts {int(dump['address'], 16) % int(dump['alignment'])} bytes past a multiple of {dump['alignment']}"
+        )
         lines.append(dump["rule"])
     if kind == "misaligned":
         lines.append(f"the address is not a multiple of the element size, {dump.get('alignment')} bytes")
@@ -92,7 +105,9 @@ def render(dump: dict[str, Any]) -> str:
     if dump.get("other_faults"):
         lines += ["", "other faulted programs:"]
         for other in dump["other_faults"]:
-            lines.append(f"  program {_coordinates(other['program'])} on PE {_coordinates(other['pe'])}: {other['kind']} at {other['address']}, line {other['line']}")
+            lines.append(
+                f"  program {_coordinates(other['program'])} on PE {_coordinates(other['pe'])}: {other['kind']} at {other['address']}, line {other['line']}"
+            )
     return "\n".join(lines)
 
 

@@ -21,7 +21,9 @@ ONES = 0x0101010101010101
 
 
 def _args(*names: str) -> list[tuple[str, str]]:
-    return [("ptr" if name in ("ctx", "mask", "local", "addresses", "range", "bytes") else "i64", name) for name in names]
+    return [
+        ("ptr" if name in ("ctx", "mask", "local", "addresses", "range", "bytes") else "i64", name) for name in names
+    ]
 
 
 def _fault(unit: Unit) -> None:
@@ -93,9 +95,7 @@ def _race(unit: Unit) -> None:
         clash = f.emit(f"and i1 {clash}, {other_writer}")
         with f.when(clash):
             other.value = f.emit(f"zext i32 {writer} to i64")
-            kind.value = f.emit(
-                f"select i1 {is_read}, i64 {int(FaultKind.READ_RACE)}, i64 {int(FaultKind.WRITE_RACE)}"
-            )
+            kind.value = f.emit(f"select i1 {is_read}, i64 {int(FaultKind.READ_RACE)}, i64 {int(FaultKind.WRITE_RACE)}")
             f.br(bad)
         yes, no, out = f.new_label("rd"), f.new_label("wr"), f.new_label("next")
         f.cond(is_read, yes, no)
@@ -189,9 +189,7 @@ def _check(unit: Unit) -> None:
         fail(FaultKind.POISON, address + first)
         f.label(over)
     with f.when((flags & L.FLAG_RACE).cmp("ne", 0)):
-        raced = f.emit(
-            f"call i32 @vpe_race(ptr %ctx, i64 %site, ptr {record}, i64 {address}, i64 {nbytes}, i64 %mode)"
-        )
+        raced = f.emit(f"call i32 @vpe_race(ptr %ctx, i64 %site, ptr {record}, i64 {address}, i64 {nbytes}, i64 %mode)")
         with f.when(f.emit(f"icmp ne i32 {raced}, 0")):
             f.ret("i32 1")
     f.label(plain)
@@ -266,7 +264,9 @@ def _elements(unit: Unit, write: bool) -> None:
     shadow = f.load64(record, L.SHADOW)
     done, moved = f.new_label("finish"), f.variable(0)
     labels = {size: f.new_label(f"size{size}") for size in (1, 2, 4, 8)}
-    f.do(f"switch i64 %esize, label %{labels[8]} [ " + " ".join(f"i64 {s}, label %{labels[s]}" for s in (1, 2, 4)) + " ]")
+    f.do(
+        f"switch i64 %esize, label %{labels[8]} [ " + " ".join(f"i64 {s}, label %{labels[s]}" for s in (1, 2, 4)) + " ]"
+    )
     f.open = False
     for size, label in labels.items():
         type_ = f"i{size * 8}"

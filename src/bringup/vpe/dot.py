@@ -69,7 +69,9 @@ def write_dot(unit: Unit) -> None:
         m, n = f.i("%m"), f.i("%n")
         row, column = f.variable(0), f.variable(0)
         finished = f.new_label("finished")
-        shapes = [(rows, vectors, lanes) for vectors in (4, 2, 1) for rows in (6, 4, 1) if not (rows == 6 and vectors != 4)]
+        shapes = [
+            (rows, vectors, lanes) for vectors in (4, 2, 1) for rows in (6, 4, 1) if not (rows == 6 and vectors != 4)
+        ]
         shapes += [(4, 1, 1), (1, 1, 1)]
         with f.forever() as (_, columns_done):
             f.leave_if(column.value.cmp("sge", n), columns_done)

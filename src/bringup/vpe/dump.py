@@ -66,7 +66,13 @@ def _brief(kernel: LoadedKernel, profile: Any, grid: tuple[int, int, int], recor
     kind = FaultKind(int(record[L.F_KIND]))
     op = _op(kernel, int(record[L.F_SITE]))
     _, line, _ = where(kernel.module, op) if op else ("", 0, "")
-    return {"kind": kind.name.lower(), "pe": _pe(program, profile), "program": _pid(program, grid), "address": hex(int(record[L.F_ADDRESS])), "line": line}
+    return {
+        "kind": kind.name.lower(),
+        "pe": _pe(program, profile),
+        "program": _pid(program, grid),
+        "address": hex(int(record[L.F_ADDRESS])),
+        "line": line,
+    }
 
 
 @functools.lru_cache(maxsize=64)
@@ -75,7 +81,11 @@ def _functions(file: str) -> list[tuple[int, int, str]]:
         tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):
         return []
-    return [(node.lineno, node.end_lineno or node.lineno, node.name) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [
+        (node.lineno, node.end_lineno or node.lineno, node.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    ]
 
 
 def _frame(frame: Frame) -> dict[str, Any]:
@@ -83,7 +93,12 @@ def _frame(frame: Frame) -> dict[str, Any]:
 
     inside = [entry for entry in _functions(frame.file) if entry[0] <= frame.line <= entry[1]]
     name = max(inside, key=lambda entry: entry[0])[2] if inside else ""
-    return {"file": frame.file, "line": frame.line, "function": name, "text": linecache.getline(frame.file, frame.line).strip()}
+    return {
+        "file": frame.file,
+        "line": frame.line,
+        "function": name,
+        "text": linecache.getline(frame.file, frame.line).strip(),
+    }
 
 
 def _describe(
@@ -120,7 +135,9 @@ def _describe(
         return dump
     if kind in (FaultKind.WRITE_RACE, FaultKind.READ_RACE):
         other = int(record[L.F_OTHER])
-        dump["other_program"] = "several" if other == L.MANY else ("an atomic" if other == L.ATOMIC else _pid(other - 1, grid))
+        dump["other_program"] = (
+            "several" if other == L.MANY else ("an atomic" if other == L.ATOMIC else _pid(other - 1, grid))
+        )
     dump["address"], dump["nbytes"] = hex(address), nbytes
     dump["access"] = "write" if op and op.name == "tt.store" else ("atomic" if op and "atomic" in op.name else "read")
     argument = None
@@ -134,7 +151,11 @@ def _describe(
         dump["alignment"] = profile.memory.dma_alignment_bytes
         dump["rule"] = profile.alignment_text
     elif kind is FaultKind.MISALIGNED and op is not None:
-        dump["alignment"] = (op.operands[1] if op.name == "tt.store" else op.results[0]).type.bytes if (op.results or len(op.operands) > 1) else 1
+        dump["alignment"] = (
+            (op.operands[1] if op.name == "tt.store" else op.results[0]).type.bytes
+            if (op.results or len(op.operands) > 1)
+            else 1
+        )
     return dump
 
 
@@ -173,11 +194,18 @@ def _variables(
     except Exception as error:
         # a dump without variables is better than no dump
         return [{"name": "?", "type": "", "value": f"not available: {type(error).__name__}: {error}"}]
-    module = kernel.module
+    module = copy.module
+    site = _op(copy, int(record[L.F_SITE]))
+    stack = frames(module, site.loc) if site is not None else []
+    running = (stack[-1].file, stack[-1].line) if stack else None
     found: dict[str, dict[str, Any]] = {}
     for value, offset in lowered.dumps:
         name = _name(module, value)
         if name is None:
+            continue
+        own = frames(module, value.loc)
+        if value.op is not None and own and (own[-1].file, own[-1].line) == running:
+            # part of the statement that was stopped: not yet the variable's value
             continue
         array = decode(area[offset:], value.type)
         found.pop(name, None)
@@ -229,7 +257,11 @@ def _replay(
     for buffer in setup.buffers:
         if buffer is not None and buffer.writable and not buffer.freed and buffer.nbytes <= 1 << 28:
             saved.append((buffer.base, ctypes.string_at(buffer.base, buffer.nbytes)))
-    shadows = [(buffer.initialised, buffer.initialised.copy()) for buffer in setup.buffers if buffer is not None and buffer.initialised is not None]
+    shadows = [
+        (buffer.initialised, buffer.initialised.copy())
+        for buffer in setup.buffers
+        if buffer is not None and buffer.initialised is not None
+    ]
     worker = _Worker()
     worker.prepare(copy, profile.grid.count)
     slots = worker.context

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import ctypes
 import math
 import os
 import struct
@@ -74,7 +73,7 @@ def _worker() -> _Worker:
 
 
 def _threads(count: int) -> ThreadPoolExecutor:
-    global _pool, _pool_size  # noqa: PLW0603 - one pool a process
+    global _pool, _pool_size
     with _pool_lock:
         if _pool is None or _pool_size < count:
             if _pool is not None:
@@ -85,7 +84,7 @@ def _threads(count: int) -> ThreadPoolExecutor:
 
 def shutdown_threads() -> None:
     """End the host threads (they start again with the next launch); runs by itself before a fork."""
-    global _pool, _pool_size  # noqa: PLW0603
+    global _pool, _pool_size
     with _pool_lock:
         pool, _pool, _pool_size = _pool, None, 0
     if pool is not None:
@@ -93,7 +92,7 @@ def shutdown_threads() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _pool_lock, _pool, _pool_size  # noqa: PLW0603
+    global _pool_lock, _pool, _pool_size
     _pool_lock, _pool, _pool_size = threading.Lock(), None, 0
 
 
@@ -152,7 +151,11 @@ class Launcher:
         if enter_hook is not None:
             enter_hook(launch_metadata)
         values = list(args) if self.plain else None
-        flat = [args[path[0]] for _, _, path in self.arguments] if values is not None else [_follow(args, p) for _, _, p in self.arguments]
+        flat = (
+            [args[path[0]] for _, _, path in self.arguments]
+            if values is not None
+            else [_follow(args, p) for _, _, p in self.arguments]
+        )
         run(function, self.profile, (grid_x, grid_y, grid_z), self, flat)
         if exit_hook is not None:
             exit_hook(launch_metadata)
@@ -174,7 +177,7 @@ def _packer(kind: str) -> Callable[[Any], bytes]:
 def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Array) -> list[memory.Buffer | None]:
     """Pack all arguments; resolve the pointers."""
     found: list[memory.Buffer | None] = []
-    view = memoryview(packed).cast("B")
+    view = memoryview(packed.view(np.uint8))
     for position, ((name, _, _), packer) in enumerate(zip(launcher.arguments, launcher.packers, strict=True)):
         value = values[position]
         if packer is not None:
@@ -186,7 +189,9 @@ def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Ar
         packed[position] = pointer if pointer < 1 << 63 else pointer - (1 << 64)
         device = getattr(getattr(value, "device", None), "type", "cpu")
         if device not in ("cpu", "vpe"):
-            raise VpeLaunchError(f"argument '{name}' of kernel '{launcher.name}' is a tensor on {device}; vpe launches take vpe or CPU tensors")
+            raise VpeLaunchError(
+                f"argument '{name}' of kernel '{launcher.name}' is a tensor on {device}; vpe launches take vpe or CPU tensors"
+            )
         buffer = memory.resolve(value, pointer)
         if buffer is not None:
             buffer.name = name
@@ -213,7 +218,9 @@ def _grid(profile: Profile, name: str, grid: tuple[int, int, int]) -> int:
         )
     used = sum(size > 1 for size in grid)
     if used > limits.grid_rank:
-        raise VpeLaunchError(f"kernel '{name}': {used} grid axes are longer than 1, {profile.name} has {limits.grid_rank}; flatten the grid")
+        raise VpeLaunchError(
+            f"kernel '{name}': {used} grid axes are longer than 1, {profile.name} has {limits.grid_rank}; flatten the grid"
+        )
     return programs
 
 
@@ -235,7 +242,10 @@ class Setup:
                 self.keep.append(buffer.initialised)
             row[L.RANGE_FLAGS] = flags
             if mode.race:
-                same = next((other for other in table if other is not row and other[L.WRITERS] and other[L.LOW] == row[L.LOW]), None)
+                same = next(
+                    (other for other in table if other is not row and other[L.WRITERS] and other[L.LOW] == row[L.LOW]),
+                    None,
+                )
                 if same is not None:
                     row[L.WRITERS], row[L.READERS] = same[L.WRITERS], same[L.READERS]
                 else:
@@ -253,10 +263,16 @@ class Setup:
         """Write the slots that all threads share."""
         context[L.RANGES], context[L.RANGE_COUNT] = self.table.ctypes.data, len(self.buffers)
         context[L.FLAGS] = self.flags
-        context[L.ALIGN_MASK], context[L.RUN_BYTES], context[L.GRANULE_SHIFT] = self.align_mask, self.run_bytes, self.granule
+        context[L.ALIGN_MASK], context[L.RUN_BYTES], context[L.GRANULE_SHIFT] = (
+            self.align_mask,
+            self.run_bytes,
+            self.granule,
+        )
 
 
-def run(kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], launcher: Launcher, values: list[Any]) -> None:
+def run(
+    kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], launcher: Launcher, values: list[Any]
+) -> None:
     """Run all programs of a launch. See `Launcher.__call__`."""
     mode = state.mode()
     programs = _grid(profile, launcher.name, grid)
@@ -265,7 +281,11 @@ def run(kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], laun
     started = time.perf_counter()
     pes = profile.grid.count
     if programs == 0:
-        state.record(LaunchStats(launcher.name, grid, profile, np.zeros((pes, L.COUNTER_SLOTS), np.int64), kernel.local_bytes, 0.0))
+        state.record(
+            LaunchStats(
+                launcher.name, grid, profile, np.zeros((pes, L.COUNTER_SLOTS), np.int64), kernel.local_bytes, 0.0
+            )
+        )
         return
     setup = Setup(profile, buffers, mode)
     order = None
@@ -294,7 +314,9 @@ def run(kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], laun
         future.result()
     seconds = time.perf_counter() - started
     per_program = seconds * count / programs
-    kernel.seconds_per_program = per_program if not kernel.seconds_per_program else 0.7 * kernel.seconds_per_program + 0.3 * per_program
+    kernel.seconds_per_program = (
+        per_program if not kernel.seconds_per_program else 0.7 * kernel.seconds_per_program + 0.3 * per_program
+    )
     counters = workers[0].counters.copy()
     for worker in workers[1:]:
         counters += worker.counters
@@ -309,10 +331,11 @@ def run(kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], laun
         from bringup.vpe.dump import raise_fault
 
         raise_fault(kernel, profile, grid, launcher, packed, setup, faults)
-    del values, order
 
 
-def benchmark(call: Callable[[], Any], *, quantiles: Sequence[float] | None = None, warmup: int = 3, rep: int = 20, **_: Any) -> Any:
+def benchmark(
+    call: Callable[[], Any], *, quantiles: Sequence[float] | None = None, warmup: int = 3, rep: int = 20, **_: Any
+) -> Any:
     """Median (or quantiles) of wall times in milliseconds; what Triton's autotuner uses."""
     for _i in range(warmup if warmup < 25 else 3):
         call()
@@ -324,6 +347,3 @@ def benchmark(call: Callable[[], Any], *, quantiles: Sequence[float] | None = No
     if quantiles is None:
         return float(np.median(times))
     return [float(value) for value in np.quantile(times, list(quantiles))]
-
-
-_ = ctypes

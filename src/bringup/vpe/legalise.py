@@ -102,7 +102,12 @@ class _Checker:
             symbol = op.attrs["symbol"].strip('"')
             name = name_of(symbol)
             if name is None:
-                self.add(op, "unknown function", f"libdevice has no function {symbol}", "see `bringup targets show` for the list")
+                self.add(
+                    op,
+                    "unknown function",
+                    f"libdevice has no function {symbol}",
+                    "see `bringup targets show` for the list",
+                )
             elif not profile.allows_libdevice(name):
                 self.add(
                     op, "libdevice function not allowed", f"libdevice.{name} does not exist on {profile.name}",
@@ -148,7 +153,10 @@ class _Checker:
             )  # fmt: skip
         if type_.numel > limits.tensor_numel:
             self.add(
-                op, "tensor size", f"{type_} has {type_.numel} elements, the limit is {limits.tensor_numel}", "use a smaller BLOCK"
+                op,
+                "tensor size",
+                f"{type_} has {type_.numel} elements, the limit is {limits.tensor_numel}",
+                "use a smaller BLOCK",
             )
 
     def _tt_store(self, op: Op) -> None:
@@ -206,7 +214,12 @@ class _Checker:
 
     def _tt_gather(self, op: Op) -> None:
         if self.profile.limits.gather_axis == "last" and op.int_attr("axis") != len(op.operands[0].type.dims) - 1:
-            self.add(op, "gather axis", f"tl.gather along axis {op.int_attr('axis')}; only the last axis is allowed", "transpose first")
+            self.add(
+                op,
+                "gather axis",
+                f"tl.gather along axis {op.int_attr('axis')}; only the last axis is allowed",
+                "transpose first",
+            )
 
     def streams(self, func: Func) -> None:
         """Load and store sites use one DMA stream each."""
@@ -239,7 +252,9 @@ class _Checker:
         usable = self.profile.memory.usable_local_bytes
         if usable is not None and peak.best > usable:
             largest = sorted(peak.at_best, key=lambda value: -value.type.nbytes)[:5]
-            listed = ", ".join(f"{value.name.split('#')[0]} {value.type} ({value.type.nbytes} bytes)" for value in largest)
+            listed = ", ".join(
+                f"{value.name.split('#')[0]} {value.type} ({value.type.nbytes} bytes)" for value in largest
+            )
             op = peak.op if peak.op is not None else func.blocks[0].ops[0]
             self.add(
                 op, "local memory", f"the tensors alive at this point take {peak.best} bytes, a program has {usable}; the largest: {listed}",
@@ -301,8 +316,10 @@ def where(module: Module, op: Op) -> tuple[str, int, str]:
     """File, line and text of the kernel's source for an operation: the outermost frame outside of Triton's library."""
     stack = frames(module, op.loc)
     mine = [frame for frame in stack if f"{os.sep}triton{os.sep}language{os.sep}" not in frame.file]
-    frame = (mine or stack or [None])[0]
-    if frame is None or not frame.file:
+    if not (mine or stack):
+        return "", 0, ""
+    frame = (mine or stack)[0]
+    if not frame.file:
         return "", 0, ""
     return frame.file, frame.line, linecache.getline(frame.file, frame.line).rstrip()
 
@@ -320,7 +337,9 @@ def report(module: Module, profile: Profile, problems: list[Problem]) -> tuple[s
             + f"  operation: {problem.op.name}\n  help: {problem.advice}"
         )
     plural = "s" if len(problems) > 1 else ""
-    short = f"vpe:{profile.name}: kernel '{kernel.name}' was refused, {len(problems)} problem{plural}\n" + "\n".join(paragraphs)
+    short = f"vpe:{profile.name}: kernel '{kernel.name}' was refused, {len(problems)} problem{plural}\n" + "\n".join(
+        paragraphs
+    )
     log = [
         f"vpe compiler, profile {profile.name} ({profile.title})",
         f"kernel {kernel.name}({', '.join(f'{value.name}: {value.type}' for value in kernel.args)})",

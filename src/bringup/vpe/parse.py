@@ -16,7 +16,14 @@ _NAME = re.compile(r'^"?([\w.]+)"?')
 _WORD_ATTR = re.compile(r"(\w+) = ([\w.]+)")
 _SUCCESSOR = re.compile(r"(\^[\w]+)(?:\(([^)]*)\))?")
 _BINARY_FLAGS = {"scf.for", "scf.while", "scf.if"}
-_RETURNS = ("tt.return", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return", "scf.yield", "scf.condition")
+_RETURNS = (
+    "tt.return",
+    "tt.reduce.return",
+    "tt.scan.return",
+    "tt.map_elementwise.return",
+    "scf.yield",
+    "scf.condition",
+)
 
 
 class ParseError(Exception):
@@ -192,7 +199,7 @@ class _Reader:
         return blocks
 
     def label(self, line: str) -> Block:
-        line = line.split("  //")[0].rstrip().rstrip(":")
+        line = line.split("  //", maxsplit=1)[0].rstrip().rstrip(":")
         name, _, rest = line.partition("(")
         block = Block(name)
         if rest:
@@ -253,7 +260,9 @@ class _Reader:
             raise ParseError(f"{op.name}: a region with {len(block)} blocks")
         if args:
             block[0].args = args
-        if op.name.startswith("scf.") and (not block[0].ops or block[0].ops[-1].name not in ("scf.yield", "scf.condition")):
+        if op.name.startswith("scf.") and (
+            not block[0].ops or block[0].ops[-1].name not in ("scf.yield", "scf.condition")
+        ):
             # MLIR does not print a terminator without operands
             block[0].ops.append(Op("scf.yield", loc=op.loc, id=self.count, parent=op))
             self.count += 1
@@ -365,7 +374,14 @@ class _Reader:
 
     def result_types(self, op: Op, types: str) -> list[Type]:
         name = op.name
-        if name in _RETURNS or name in ("tt.store", "tt.print", "tt.assert", "llvm.intr.assume", "gpu.barrier", "ttg.barrier"):
+        if name in _RETURNS or name in (
+            "tt.store",
+            "tt.print",
+            "tt.assert",
+            "llvm.intr.assume",
+            "gpu.barrier",
+            "ttg.barrier",
+        ):
             return []
         if "->" in types:
             found = self.types(types.rsplit("->", 1)[1])
@@ -395,7 +411,7 @@ class _Reader:
         return [parse_type(type_text)]
 
     def branch(self, op: Op, body: str) -> list[Type]:
-        head = body.split("^")[0]
+        head = body.split("^", maxsplit=1)[0]
         op.operands = [self.value(name) for name in _SSA.findall(head)]
         for label, args in _SUCCESSOR.findall(body):
             names = _SSA.findall(args.split(" : ")[0])
@@ -433,7 +449,11 @@ def frames(module: Module, loc: str, depth: int = 0) -> list[Frame]:
         return [Frame(match[1], int(match[2]), int(match[3]))]
     if match := re.match(r'^"((?:[^"\\]|\\.)*)"(?:\((.*)\))?$', loc):
         inner = frames(module, match[2] or "", depth + 1)
-        return [Frame(inner[0].file, inner[0].line, inner[0].column, match[1]), *inner[1:]] if inner else [Frame("", 0, 0, match[1])]
+        return (
+            [Frame(inner[0].file, inner[0].line, inner[0].column, match[1]), *inner[1:]]
+            if inner
+            else [Frame("", 0, 0, match[1])]
+        )
     if loc.startswith("fused"):
         for part in _split(loc[loc.index("[") + 1 : loc.rindex("]")]):
             if found := frames(module, part, depth + 1):

@@ -13,7 +13,17 @@ from bringup.vpe.ir import Op, Type, Value
 from bringup.vpe.kernel import LoadedKernel
 from bringup.vpe.lower.lanes import FP8
 
-_NUMPY: dict[str, str] = {"i1": "u1", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "f16": "f2", "f32": "f4", "f64": "f8", "ptr": "u8"}
+_NUMPY: dict[str, str] = {
+    "i1": "u1",
+    "i8": "i1",
+    "i16": "i2",
+    "i32": "i4",
+    "i64": "i8",
+    "f16": "f2",
+    "f32": "f4",
+    "f64": "f8",
+    "ptr": "u8",
+}
 
 
 def decode(data: npt.NDArray[np.uint8], type_: Type, unsigned: bool = False) -> npt.NDArray[Any]:
@@ -37,7 +47,11 @@ def _fp8(raw: npt.NDArray[np.uint8], elem: str) -> npt.NDArray[np.float32]:
     for code in range(256):
         magnitude = code & 0x7F
         exponent, fraction = magnitude >> mantissa, magnitude & ((1 << mantissa) - 1)
-        value = math.ldexp(fraction, 1 - bias - mantissa) if exponent == 0 else math.ldexp((1 << mantissa) + fraction, exponent - bias - mantissa)
+        value = (
+            math.ldexp(fraction, 1 - bias - mantissa)
+            if exponent == 0
+            else math.ldexp((1 << mantissa) + fraction, exponent - bias - mantissa)
+        )
         if has_inf and exponent == 31:
             value = math.nan if fraction else math.inf
         elif not has_inf and not unsigned_zero and magnitude == 0x7F:

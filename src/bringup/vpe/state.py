@@ -72,7 +72,7 @@ def mode() -> Mode:
 
 def set_mode(**changes: Any) -> Mode:
     """Change the mode for all later launches; returns the old one."""
-    global _mode  # noqa: PLW0603
+    global _mode
     old, _mode = _mode, replace(_mode, **changes)
     return old
 

@@ -23,7 +23,12 @@ import numpy.typing as npt
 from bringup.vpe.layout import Counter
 
 STREAMS_IN_FLIGHT = 4
-_VECTOR = ((Counter.VECTOR_8, "int8"), (Counter.VECTOR_16, "int16"), (Counter.VECTOR_32, "int32"), (Counter.VECTOR_64, "int64"))
+_VECTOR = (
+    (Counter.VECTOR_8, "int8"),
+    (Counter.VECTOR_16, "int16"),
+    (Counter.VECTOR_32, "int32"),
+    (Counter.VECTOR_64, "int64"),
+)
 _DOT = (
     (Counter.DOT_FP32, "fp32"), (Counter.DOT_FP16, "fp16"), (Counter.DOT_BF16, "bf16"), (Counter.DOT_INT8, "int8"),
     (Counter.DOT_FP64, "fp64"), (Counter.DOT_FP8, "fp8e5"),
@@ -66,11 +71,21 @@ class LaunchStats:
         vector = sum((count[:, slot] / cost.lanes(dtype) for slot, dtype in _VECTOR), np.zeros(len(count)))
         special = count[:, Counter.SPECIAL] / cost.special_lanes
         slowest = min(cost.dot_macs_per_cycle.values(), default=1)
-        dot = sum((count[:, slot] / cost.dot_macs_per_cycle.get(dtype, slowest) for slot, dtype in _DOT), np.zeros(len(count)))
+        dot = sum(
+            (count[:, slot] / cost.dot_macs_per_cycle.get(dtype, slowest) for slot, dtype in _DOT), np.zeros(len(count))
+        )
         atomics = count[:, Counter.ATOMICS] * cost.atomic_cycles
         programs = count[:, Counter.PROGRAMS] * cost.program_cycles
         total = programs + atomics + np.maximum(dma, vector + special + dot)
-        return {"dma": dma, "vector": vector, "special": special, "dot": dot, "atomics": atomics, "programs": programs, "total": total}
+        return {
+            "dma": dma,
+            "vector": vector,
+            "special": special,
+            "dot": dot,
+            "atomics": atomics,
+            "programs": programs,
+            "total": total,
+        }
 
     @functools.cached_property
     def chip_cycles(self) -> float:

@@ -93,7 +93,12 @@ class VpeBackend(BaseBackend):  # type: ignore[misc]
         args["arch"] = self.target.arch
         args["profile"] = state.profile_named(self.target.arch).digest
         args["extern_libs"] = None
-        for key in ("supported_fp8_dtypes", "allowed_dot_input_precisions", "deprecated_fp8_dot_operand_dtypes", "cluster_dims"):
+        for key in (
+            "supported_fp8_dtypes",
+            "allowed_dot_input_precisions",
+            "deprecated_fp8_dot_operand_dtypes",
+            "cluster_dims",
+        ):
             if key in args:
                 args[key] = tuple(args[key])
         return VpeOptions(**args)
@@ -118,7 +123,9 @@ class VpeBackend(BaseBackend):  # type: ignore[misc]
     def add_stages(self, stages: dict[str, Any], options: VpeOptions, language: Any = None) -> None:
         """ttir: Triton's passes; vpe: checks and code."""
         if language is not None and language != Language.TRITON:
-            raise NotImplementedError("vpe compiles Triton, not Gluon: Gluon names GPU layouts that this chip does not have")
+            raise NotImplementedError(
+                "vpe compiles Triton, not Gluon: Gluon names GPU layouts that this chip does not have"
+            )
         stages["ttir"] = lambda source, metadata: _make_ttir(source, options)
         stages["vpe"] = lambda source, metadata: _make_binary(source, metadata, options)
 

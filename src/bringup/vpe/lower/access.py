@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bringup.vpe import layout as L
 from bringup.vpe.ir import Op, Type, Value
 from bringup.vpe.layout import FaultKind
@@ -77,7 +79,13 @@ def _transfer(low: Lowering, op: Op, pointer: Value, mask: str, local: str, type
         # neighbouring axes that continue each other are one
         merged: list[tuple[int, str]] = []
         for n, stride in axes:
-            if merged and merged[-1][1].isdigit() and stride.isdigit() and int(merged[-1][1]) == n * int(stride) and n * int(stride) < 32:
+            if (
+                merged
+                and merged[-1][1].isdigit()
+                and stride.isdigit()
+                and int(merged[-1][1]) == n * int(stride)
+                and n * int(stride) < 32
+            ):
                 merged[-1] = (merged[-1][0] * n, stride)
             else:
                 merged.append((n, stride))
@@ -181,7 +189,9 @@ def atomic_cas(low: Lowering, op: Op) -> None:
         f = low.f
         elem = values[0].elem
         bits = f"i{Type(elem).bytes * 8}"
-        names = [v.name if REGISTER[elem] == bits else f.emit(f"bitcast {REGISTER[elem]} {v.name} to {bits}") for v in values]
+        names = [
+            v.name if REGISTER[elem] == bits else f.emit(f"bitcast {REGISTER[elem]} {v.name} to {bits}") for v in values
+        ]
         pair = f.emit(f"cmpxchg ptr {pointer}, {bits} {names[0]}, {bits} {names[1]} acq_rel acquire")
         old = f.emit(f"extractvalue {{ {bits}, i1 }} {pair}, 0")
         return old if REGISTER[elem] == bits else f.emit(f"bitcast {bits} {old} to {REGISTER[elem]}")
@@ -196,8 +206,9 @@ def _rmw(low: Lowering, op: Op, kind: str, pointer: str, value: V) -> str:
     if kind in _ATOMIC_INT and (elem[0] == "i" or kind == "exch"):
         if register[0] != "i":
             bits = f"i{Type(elem).bytes * 8}"
-            old = f.emit(f"atomicrmw xchg ptr {pointer}, {bits} {f.emit(f'bitcast {register} {value.name} to {bits}')} acq_rel")
-            return f.emit(f"bitcast {bits} {old} to {register}")
+            new_bits = f.emit(f"bitcast {register} {value.name} to {bits}")
+            old_bits = f.emit(f"atomicrmw xchg ptr {pointer}, {bits} {new_bits} acq_rel")
+            return f.emit(f"bitcast {bits} {old_bits} to {register}")
         return f.emit(f"atomicrmw {_ATOMIC_INT[kind]} ptr {pointer}, {register} {value.name} acq_rel")
     if kind not in ("fadd", "max", "min", "fmax", "fmin"):
         raise Unsupported(op, f"atomic {kind} on {elem}")
@@ -209,12 +220,15 @@ def _rmw(low: Lowering, op: Op, kind: str, pointer: str, value: V) -> str:
     f.label(head)
     seen = f.emit(f"load {bits}, ptr {slot}")
     old = V(seen if register == bits else f.emit(f"bitcast {bits} {seen} to {register}"), elem)
-    operation = {"fadd": None, "max": "llvm.maxnum", "fmax": "llvm.maxnum", "min": "llvm.minnum", "fmin": "llvm.minnum"}[kind]
+    operation = {
+        "fadd": None,
+        "max": "llvm.maxnum",
+        "fmax": "llvm.maxnum",
+        "min": "llvm.minnum",
+        "fmin": "llvm.minnum",
+    }[kind]
     lanes = low.one
-    if operation is None:
-        new = lanes.in_f32(lambda v: lanes.op("fadd", v), [old, value])
-    else:
-        new = lanes.in_f32(lambda v: lanes.call(operation, v), [old, value])
+    new = lanes.in_f32(lambda v: lanes.call(operation, v) if operation else lanes.op("fadd", v), [old, value])
     name = new.name if register == bits else f.emit(f"bitcast {register} {new.name} to {bits}")
     pair = f.emit(f"cmpxchg ptr {pointer}, {bits} {seen}, {bits} {name} acq_rel acquire")
     f.do(f"store {bits} {f.emit(f'extractvalue {{ {bits}, i1 }} {pair}, 0')}, ptr {slot}")
@@ -223,7 +237,9 @@ def _rmw(low: Lowering, op: Op, kind: str, pointer: str, value: V) -> str:
     return old.name
 
 
-def _atomic(low: Lowering, op: Op, operands: list[Value], mask: Value | None, update: object) -> None:
+def _atomic(
+    low: Lowering, op: Op, operands: list[Value], mask: Value | None, update: Callable[[str, list[V]], str]
+) -> None:
     f = low.f
     type_ = op.result.type
     size = type_.bytes
@@ -244,7 +260,7 @@ def _atomic(low: Lowering, op: Op, operands: list[Value], mask: Value | None, up
             values = [inner.value(x, index) for x in operands]
             _checked(low, op, pointer, address, size, 2)
             with f.when(f.emit(f"xor i1 {replay}, true")):
-                old = update(f.pointer(address), values)  # type: ignore[operator]
+                old = update(f.pointer(address), values)
                 f.do(f"store {REGISTER[type_.elem]} {old}, ptr {slot}")
                 base = f.pointer(f.load64("%ctx", L.COUNTERS))
                 f.store64(f.load64(base, int(L.Counter.ATOMICS)) + 1, base, int(L.Counter.ATOMICS))
@@ -267,7 +283,9 @@ def device_assert(low: Lowering, op: Op) -> None:
     low.f.unit.declare("vpe_fault", "i32", "ptr", *["i64"] * 6)
 
     def fail(where: str) -> None:
-        f.do(f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.ASSERT)}, i64 {op.id}, i64 {where}, i64 0, i64 -1, i64 0)")
+        f.do(
+            f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.ASSERT)}, i64 {op.id}, i64 {where}, i64 0, i64 -1, i64 0)"
+        )
         f.br(low.fault)
 
     if not condition.type.is_tensor:

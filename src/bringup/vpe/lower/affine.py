@@ -134,7 +134,9 @@ class AffineAnalysis:
 
     def _tt_trans(self, op: Op, type_: Type) -> Affine | None:
         inner = self.of(op.operands[0])
-        return Affine(inner.start, tuple(inner.strides[i] for i in op.ints_attr("order")), inner.root) if inner else None
+        return (
+            Affine(inner.start, tuple(inner.strides[i] for i in op.ints_attr("order")), inner.root) if inner else None
+        )
 
     def _tt_reshape(self, op: Op, type_: Type) -> Affine | None:
         inner = self.of(op.operands[0])
@@ -142,7 +144,9 @@ class AffineAnalysis:
             return None
         if inner.uniform:
             return Affine(inner.start, (0,) * len(type_.dims), inner.root)
-        have = [(size, stride) for size, stride in zip(op.operands[0].type.dims, inner.strides, strict=True) if size > 1]
+        have = [
+            (size, stride) for size, stride in zip(op.operands[0].type.dims, inner.strides, strict=True) if size > 1
+        ]
         strides: list[Expr] = []
         for size in reversed(type_.dims):
             # split the innermost axis that is left as long as it divides

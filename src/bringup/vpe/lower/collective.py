@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from bringup.vpe.ir import Block, Op, Type
 from bringup.vpe import layout as L
+from bringup.vpe.ir import Block, Op, Type, Value
 from bringup.vpe.layout import FaultKind
 from bringup.vpe.lower.core import WIDTH, Eval, Idx, Lowering, Unsupported, convert
-from bringup.vpe.lower.lanes import FP8, REGISTER, STORED, V
+from bringup.vpe.lower.lanes import REGISTER, STORED, V
 
 _COMMUTATIVE = {
     "arith.addi", "arith.addf", "arith.muli", "arith.mulf", "arith.andi", "arith.ori", "arith.xori", "arith.maxsi",
@@ -241,7 +241,9 @@ def dot(low: Lowering, op: Op) -> None:
     f = low.f
     work = "i32" if elem[0] == "i" else ("f64" if elem == "f64" else "f32")
     if elem[0] == "i" and (elem != "i8" or out != "i32"):
-        raise Unsupported(op, f"dot of {a.type} and {b.type} to {op.result.type}; integer dots take int8 and give int32")
+        raise Unsupported(
+            op, f"dot of {a.type} and {b.type} to {op.result.type}; integer dots take int8 and give int32"
+        )
     *batch, m, k = a.type.dims
     n = b.type.dims[-1]
     slot = {"f32": L.Counter.DOT_FP32, "f16": L.Counter.DOT_FP16, "bf16": L.Counter.DOT_BF16, "i8": L.Counter.DOT_INT8,
@@ -251,13 +253,13 @@ def dot(low: Lowering, op: Op) -> None:
     width = Type(work).bytes
     taken: list[int] = []
 
-    def operand(value: object) -> str:
-        if value.type.elem == work and low.plan.is_buffer(value):  # type: ignore[attr-defined]
-            return low.dense(value)  # type: ignore[arg-type]
-        offset = low.arena.take(value.type.numel * width)  # type: ignore[attr-defined]
+    def operand(value: Value) -> str:
+        if value.type.elem == work and low.plan.is_buffer(value):
+            return low.dense(value)
+        offset = low.arena.take(value.type.numel * width)
         taken.append(offset)
         pointer = low.address(offset)
-        low.fill(value, pointer, work)  # type: ignore[arg-type]
+        low.fill(value, pointer, work)
         return pointer
 
     left, right = operand(a), operand(b)
@@ -307,7 +309,9 @@ def gather(low: Lowering, op: Op) -> None:
         any_bad = f.emit(f"bitcast <{w} x i1> {bad.name} to i{w}") if w > 1 else f.emit(f"zext i1 {bad.name} to i8")
         type_ = f"i{w}" if w > 1 else "i8"
         with f.when(f.emit(f"icmp ne {type_} {any_bad}, 0")):
-            f.do(f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.INDEX)}, i64 {op.id}, i64 {linear}, i64 0, i64 -1, i64 {shape[axis]})")
+            f.do(
+                f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.INDEX)}, i64 {op.id}, i64 {linear}, i64 0, i64 -1, i64 {shape[axis]})"
+            )
             f.br(low.fault)
         base, pattern = evaluation.offset(shape, (*index[:axis], Idx(0), *index[axis + 1 :]))
         place = lanes.op("mul", [position, lanes.integer("i64", stride)]) if stride > 1 else position
@@ -353,7 +357,11 @@ def histogram(low: Lowering, op: Op) -> None:
         if len(op.operands) > 1:
             active = lanes.op("and", [active, evaluation.value(op.operands[1], index)])
         with f.when(active.name):
-            wide = value.name if REGISTER[value.elem] == "i64" else f.emit(f"zext {REGISTER[value.elem]} {value.name} to i64")
+            wide = (
+                value.name
+                if REGISTER[value.elem] == "i64"
+                else f.emit(f"zext {REGISTER[value.elem]} {value.name} to i64")
+            )
             place = f.emit(f"getelementptr {elem}, ptr {target}, i64 {wide}")
             f.do(f"store {elem} {f.emit(f'add {elem} ' + f.emit(f'load {elem}, ptr {place}') + ', 1')}, ptr {place}")
 
@@ -365,6 +373,3 @@ def cat(low: Lowering, op: Op) -> None:
     target = low.buffer(op.result)
     low.put(op.operands[0], target)
     low.put(op.operands[1], low.f.gep8(target, op.operands[0].type.nbytes))
-
-
-__all__ = ["FP8", "cat", "commutative", "dot", "gather", "histogram", "reduce", "scan"]

@@ -153,7 +153,9 @@ class Lowering:
         root = self.plan.root(value)
         if root not in self.buffers:
             target = self.plan.in_place.get(root)
-            self.buffers[root] = self.buffers[self.plan.root(target)] if target is not None else self.arena.take(root.type.nbytes)
+            self.buffers[root] = (
+                self.buffers[self.plan.root(target)] if target is not None else self.arena.take(root.type.nbytes)
+            )
         return self.buffers[root]
 
     def address(self, offset: int) -> str:
@@ -180,7 +182,9 @@ class Lowering:
     def dense(self, value: Value) -> str:
         """Pointer to the tensor in local memory; it must have been planned to be there."""
         if not self.plan.is_buffer(value):
-            raise Unsupported(value.op or Op("argument"), f"%{value.name} was not kept in local memory (defect of the planner)")
+            raise Unsupported(
+                value.op or Op("argument"), f"%{value.name} was not kept in local memory (defect of the planner)"
+            )
         if value in self.plan.affine.carried:
             # carried as a start and strides; written out where somebody needs it dense
             pointer = self.address(self.arena.take(value.type.nbytes))
@@ -195,7 +199,9 @@ class Lowering:
 
     # loops over tensors
 
-    def each(self, shape: tuple[int, ...], body: Callable[[Eval, tuple[Idx, ...], str], None], width: int = WIDTH) -> None:
+    def each(
+        self, shape: tuple[int, ...], body: Callable[[Eval, tuple[Idx, ...], str], None], width: int = WIDTH
+    ) -> None:
         """Loop over all elements in row-major order, `width` at a time.
 
         `body(eval, index, linear)` emits one step; `linear` is the i64 number of its first element.
@@ -289,7 +295,9 @@ class Lowering:
         """Write a tensor into dense memory, by copying if it already lies in local memory."""
         if self.plan.is_buffer(value):
             source = self.buffer(value)
-            self.f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {pointer}, ptr align 64 {source}, i64 {value.type.nbytes}, i1 false)")
+            self.f.do(
+                f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {pointer}, ptr align 64 {source}, i64 {value.type.nbytes}, i1 false)"
+            )
         else:
             self.fill(value, pointer)
 
@@ -299,7 +307,9 @@ class Lowering:
         """Add an operation's work to the block's static counts."""
         if not op.results or not any(value.type.is_tensor for value in (*op.results, *op.operands)):
             return
-        type_ = (op.operands[0] if op.name in ("tt.reduce", "tt.scan", "arith.cmpf", "arith.cmpi") else op.results[0]).type
+        type_ = (
+            op.operands[0] if op.name in ("tt.reduce", "tt.scan", "arith.cmpf", "arith.cmpi") else op.results[0]
+        ).type
         work = type_.numel
         if op.name in ("tt.reduce", "tt.scan", "tt.map_elementwise"):
             work *= max(len(op.regions[0].ops) - 1, 1)
@@ -310,7 +320,9 @@ class Lowering:
         if op.name in SPECIAL:
             self.counts[int(L.Counter.SPECIAL)] += work
             return
-        slot = {1: L.Counter.VECTOR_8, 2: L.Counter.VECTOR_16, 4: L.Counter.VECTOR_32, 8: L.Counter.VECTOR_64}[type_.bytes]
+        slot = {1: L.Counter.VECTOR_8, 2: L.Counter.VECTOR_16, 4: L.Counter.VECTOR_32, 8: L.Counter.VECTOR_64}[
+            type_.bytes
+        ]
         self.counts[int(slot)] += work
 
     def flush_counts(self) -> None:
@@ -466,7 +478,9 @@ class Eval:
         span = high - low + 1
         if pattern == tuple(range(low, low + self.w)):
             place = self.f.emit(f"getelementptr {stored}, ptr {pointer}, i64 {_plus(self.f, base, str(low))}")
-            return self._from_memory(V(self.f.emit(f"load <{self.w} x {stored}>, ptr {place}, align {align}"), elem, True))
+            return self._from_memory(
+                V(self.f.emit(f"load <{self.w} x {stored}>, ptr {place}, align {align}"), elem, True)
+            )
         if span <= 4 * self.w and span <= type_.numel:
             place = self.f.emit(f"getelementptr {stored}, ptr {pointer}, i64 {_plus(self.f, base, str(low))}")
             whole = self.f.emit(f"load <{span} x {stored}>, ptr {place}, align {align}")
@@ -494,7 +508,9 @@ class Eval:
         base = "0"
         pattern = [0] * self.w
         stride = 1
-        run: tuple[str, int, int, int] | None = None  # digits of one counter that are adjacent: counter, shift, size, stride
+        run: tuple[str, int, int, int] | None = (
+            None  # digits of one counter that are adjacent: counter, shift, size, stride
+        )
 
         def end_run() -> None:
             nonlocal base, run
@@ -516,7 +532,12 @@ class Eval:
                         base = _plus(self.f, base, _times(self.f, str(idx.base), str(stride)))
                     else:
                         counter, shift, extent = digit
-                        if run and run[0] == counter and run[1] + run[2].bit_length() - 1 == shift and run[3] * run[2] == stride:
+                        if (
+                            run
+                            and run[0] == counter
+                            and run[1] + run[2].bit_length() - 1 == shift
+                            and run[3] * run[2] == stride
+                        ):
                             run = (counter, run[1], run[2] * extent, run[3])
                         else:
                             end_run()
@@ -566,7 +587,9 @@ class Eval:
 
     def _tt_broadcast(self, op: Op, value: Value, index: tuple[Idx, ...]) -> V:
         source = op.operands[0]
-        return self.value(source, tuple(ZERO if size == 1 else idx for size, idx in zip(source.type.dims, index, strict=True)))
+        return self.value(
+            source, tuple(ZERO if size == 1 else idx for size, idx in zip(source.type.dims, index, strict=True))
+        )
 
     def _tt_trans(self, op: Op, value: Value, index: tuple[Idx, ...]) -> V:
         inner = [ZERO] * len(index)
@@ -628,7 +651,9 @@ class Eval:
             if op.name == "arith.constant":
                 values[op.result] = self.lanes.constant(op.result.type.elem, op.attrs["value"])
             elif op.name == "ub.poison":
-                values[op.result] = self.lanes.constant(op.result.type.elem, "false" if op.result.type.elem == "i1" else "0")
+                values[op.result] = self.lanes.constant(
+                    op.result.type.elem, "false" if op.result.type.elem == "i1" else "0"
+                )
             elif op.name == "scf.if" and len(op.regions) == 2:
                 # no side effects can be in here: compute both sides and choose
                 condition = get(op.operands[0])

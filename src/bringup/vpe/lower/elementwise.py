@@ -11,7 +11,13 @@ _INT = {
     "arith.addi": "add", "arith.subi": "sub", "arith.muli": "mul", "arith.andi": "and", "arith.ori": "or",
     "arith.xori": "xor",
 }  # fmt: skip
-_FLOAT = {"arith.addf": "fadd", "arith.subf": "fsub", "arith.mulf": "fmul", "arith.divf": "fdiv", "tt.precise_divf": "fdiv"}
+_FLOAT = {
+    "arith.addf": "fadd",
+    "arith.subf": "fsub",
+    "arith.mulf": "fmul",
+    "arith.divf": "fdiv",
+    "tt.precise_divf": "fdiv",
+}
 _MINMAX_INT = {"arith.maxsi": "smax", "arith.minsi": "smin", "arith.maxui": "umax", "arith.minui": "umin"}
 _MINMAX_FLOAT = {
     "arith.maximumf": "llvm.maximum", "arith.minimumf": "llvm.minimum", "arith.maxnumf": "llvm.maxnum",
@@ -29,7 +35,15 @@ FUNCTIONS: dict[str, str] = {
 }  # fmt: skip
 """Operations of the math dialect that are calls of a function of the special-function library."""
 
-SPECIAL = {"math.sqrt", "tt.precise_sqrt", "arith.divf", "tt.precise_divf", "arith.remf", "tt.extern_elementwise", *FUNCTIONS}
+SPECIAL = {
+    "math.sqrt",
+    "tt.precise_sqrt",
+    "arith.divf",
+    "tt.precise_divf",
+    "arith.remf",
+    "tt.extern_elementwise",
+    *FUNCTIONS,
+}
 """Operations that the special function unit does."""
 
 ELEMENTWISE = {
@@ -101,14 +115,13 @@ def _divide(signed: bool, remainder: bool) -> Callable[[Lanes, Op, list[V], Call
             parts = [lanes.cast(to_float, lanes.splat(value), "f64") for value in (a, safe)]
             wide = lanes.cast("fptosi", lanes.op("fdiv", parts), "i64")
             quotient = lanes.cast("trunc", wide, elem)
+        elif signed:
+            minus = lanes.icmp("eq", safe, lanes.integer(elem, -1))
+            negated = lanes.op("sub", [lanes.integer(elem, 0), a])
+            plain = lanes.op("sdiv", [a, lanes.select(minus, lanes.integer(elem, 1), safe)])
+            quotient = lanes.select(minus, negated, plain)
         else:
-            if signed:
-                minus = lanes.icmp("eq", safe, lanes.integer(elem, -1))
-                negated = lanes.op("sub", [lanes.integer(elem, 0), a])
-                plain = lanes.op("sdiv", [a, lanes.select(minus, lanes.integer(elem, 1), safe)])
-                quotient = lanes.select(minus, negated, plain)
-            else:
-                quotient = lanes.op("udiv", [a, safe])
+            quotient = lanes.op("udiv", [a, safe])
         if remainder:
             rest = lanes.op("sub", [a, lanes.op("mul", [quotient, safe])])
             return lanes.select(zero, a, rest)

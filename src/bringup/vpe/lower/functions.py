@@ -57,7 +57,9 @@ class Calls:
                 for register, value in zip(registers, args, strict=True)
             ]
             one = f.emit(f"call {REGISTER[result]} @{key.name}_s({', '.join(parts)})")
-            current = f.emit(f"insertelement <{w} x {REGISTER[result]}> {current}, {REGISTER[result]} {one}, i64 {lane}")
+            current = f.emit(
+                f"insertelement <{w} x {REGISTER[result]}> {current}, {REGISTER[result]} {one}, i64 {lane}"
+            )
         return V(current, result, True)
 
 
@@ -85,9 +87,13 @@ def load(key: FunctionKey) -> object:
     forward = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
     callee = f'@"{function.callee}"'
     lines = [*function.texts.values()]
-    lines.append(f"define {result} @{key.name}_s({params}) #77 {{\n  %r = call {result} {callee}({forward})\n  ret {result} %r\n}}")
+    lines.append(
+        f"define {result} @{key.name}_s({params}) #77 {{\n  %r = call {result} {callee}({forward})\n  ret {result} %r\n}}"
+    )
     vectors = [f"<{WIDTH} x {kind}>" for kind in kinds]
-    lines.append(f"define <{WIDTH} x {result}> @{key.name}_v({', '.join(f'{t} %a{i}' for i, t in enumerate(vectors))}) #77 {{")
+    lines.append(
+        f"define <{WIDTH} x {result}> @{key.name}_v({', '.join(f'{t} %a{i}' for i, t in enumerate(vectors))}) #77 {{"
+    )
     lines.append("entry:")
     lines.append(f"  %out = alloca [{WIDTH} x {result}], align 64")
     for i, type_ in enumerate(vectors):
@@ -99,7 +105,9 @@ def load(key: FunctionKey) -> object:
     values = ", ".join(f"{kind} %v{i}" for i, kind in enumerate(kinds))
     lines.append(f"  %r = call {result} {callee}({values})")
     lines.append(f"  %q = getelementptr {result}, ptr %out, i64 %i\n  store {result} %r, ptr %q")
-    lines.append(f"  %n = add nuw nsw i64 %i, 1\n  %c = icmp ult i64 %n, {WIDTH}\n  br i1 %c, label %loop, label %done\ndone:")
+    lines.append(
+        f"  %n = add nuw nsw i64 %i, 1\n  %c = icmp ult i64 %n, {WIDTH}\n  br i1 %c, label %loop, label %done\ndone:"
+    )
     lines.append(f"  %w = load <{WIDTH} x {result}>, ptr %out, align 64\n  ret <{WIDTH} x {result}> %w\n}}")
     lines.append('attributes #77 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }')
     library = native.compile_text("\n".join(lines), level=3, vectorise=True)

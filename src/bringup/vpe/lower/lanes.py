@@ -66,7 +66,7 @@ def float_bits(value: float, elem: str) -> int:
     candidates = range(top + 1)
     best = min(candidates, key=lambda code: (abs(_fp8_value(code, mantissa, bias) - magnitude), code & 1))
     if magnitude >= _fp8_value(top, mantissa, bias) * (1 + 2.0 ** -(mantissa + 1)):
-        best = 0x7C if has_inf else 0x7F
+        best = 0x7C if has_inf else top
         return 0x80 if unsigned_zero else sign | best
     return best if best == 0 and unsigned_zero else sign | best
 
@@ -318,8 +318,12 @@ class Lanes:
         if has_inf:
             nan = self.icmp("ugt", magnitude, self.integer("i32", 0x7F800000))
             top_code = self.select(nan, self.integer("i32", 0x7F), self.integer("i32", 0x7C))
+        elif unsigned_zero:
+            top_code = self.integer("i32", 0x80)
         else:
-            top_code = self.integer("i32", 0x80 if unsigned_zero else 0x7F)
+            # no infinities: overflow saturates, as PyTorch and the hardware conversions have it
+            nan = self.icmp("ugt", magnitude, self.integer("i32", 0x7F800000))
+            top_code = self.select(nan, self.integer("i32", 0x7F), self.integer("i32", top))
         code = self.select(over, top_code, code)
         if unsigned_zero:
             zero = self.icmp("eq", code, self.integer("i32", 0))

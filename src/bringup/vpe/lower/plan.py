@@ -19,7 +19,17 @@ LAYOUT = {
     "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.trans", "tt.make_range", "tt.join", "tt.split", "arith.constant",
     "tt.reshape", "ub.poison",
 }  # fmt: skip
-SINKS = {"tt.store", "tt.print", "tt.assert", "scf.yield", "scf.condition", "tt.return", "cf.br", "cf.cond_br", "tt.unsplat"}
+SINKS = {
+    "tt.store",
+    "tt.print",
+    "tt.assert",
+    "scf.yield",
+    "scf.condition",
+    "tt.return",
+    "cf.br",
+    "cf.cond_br",
+    "tt.unsplat",
+}
 _SPECIAL_COST, _MAX_DEPTH = 20, 40
 
 
@@ -130,7 +140,12 @@ class Plan:
                     self._need(value)
         elif name == "tt.gather":
             self._need(op.operands[0])
-        elif name == "tt.reshape" and not flat_reshape(op) and self.affine.of(op.result) is None and not _constant(op.operands[0]):
+        elif (
+            name == "tt.reshape"
+            and not flat_reshape(op)
+            and self.affine.of(op.result) is None
+            and not _constant(op.operands[0])
+        ):
             self._alias(op)
         elif inline_reduce(op):
             for value in op.operands:
@@ -155,7 +170,9 @@ class Plan:
         if op.name in ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"):
             own = 8
         self._cost[value] = own + sum(0 if self.is_buffer(x) else self._cost.get(x, 0) for x in op.operands)
-        self._depth[value] = 1 + max((0 if self.is_buffer(x) else self._depth.get(x, 0) for x in op.operands), default=0)
+        self._depth[value] = 1 + max(
+            (0 if self.is_buffer(x) else self._depth.get(x, 0) for x in op.operands), default=0
+        )
         if self._depth[value] > _MAX_DEPTH and op.name != "tt.splat":
             self._need(value)
 
@@ -169,7 +186,11 @@ class Plan:
                 if op in seen:
                     continue
                 seen.add(op)
-                if op.name in SINKS or not op.results or any(self.is_buffer(r) or not r.type.is_tensor for r in op.results):
+                if (
+                    op.name in SINKS
+                    or not op.results
+                    or any(self.is_buffer(r) or not r.type.is_tensor for r in op.results)
+                ):
                     found.add(op)
                     for result in op.results:
                         if result in self.alias:
@@ -191,7 +212,10 @@ class Plan:
         for use in value.uses:
             if use.name == "tt.broadcast":
                 have, want = value.type.dims, use.result.type.dims
-                outer = any(h != w and any(x > 1 for x in have[i + 1 :]) for i, (h, w) in enumerate(zip(have, want, strict=True)))
+                outer = any(
+                    h != w and any(x > 1 for x in have[i + 1 :])
+                    for i, (h, w) in enumerate(zip(have, want, strict=True))
+                )
                 keep = keep or (outer and cost > 3) or cost > 10
         sinks = self.sinks(value)
         if len(sinks) > 1 and cost > 4:
@@ -234,7 +258,11 @@ class Plan:
             if op in seen or op is producer:
                 continue
             seen.add(op)
-            if op.name not in ELEMENTWISE or self.is_buffer(op.result) or self._block_of.get(op) is not self._block_of[producer]:
+            if (
+                op.name not in ELEMENTWISE
+                or self.is_buffer(op.result)
+                or self._block_of.get(op) is not self._block_of[producer]
+            ):
                 return False
             stack.extend(op.result.uses)
         return True
