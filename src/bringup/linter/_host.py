@@ -139,8 +139,8 @@ class TensorMethod(Rule):
     def check(self, context: Context) -> Iterator[Violation]:
         """Look at the called end of every chain whose root is no module."""
         allowed = context.allowed
-        for zone, chain in _object_chains(context):
-            if chain.call is None or zone.function is None:
+        for chain in _object_chains(context):
+            if chain.call is None:
                 continue
             method = chain.path[-1]
             if method in allowed.tensor_methods or method in allowed.value_reads or method.startswith("_"):
@@ -172,7 +172,7 @@ class TensorAttribute(Rule):
         """Look at every part of a chain but a called end."""
         allowed = context.allowed
         known = allowed.tensor_attributes | _PYTHON_ATTRIBUTES
-        for _zone, chain in _object_chains(context):
+        for chain in _object_chains(context):
             inner = chain.path[:-1] if chain.call is not None else chain.path
             for part in inner:
                 if part not in known and not part.startswith("_") and not chain.store:
@@ -184,14 +184,14 @@ class TensorAttribute(Rule):
                     break
 
 
-def _object_chains(context: Context) -> Iterator[tuple[Zone, Chain]]:
+def _object_chains(context: Context) -> Iterator[Chain]:
     functions = context.module.functions
     for zone in _host_zones(context):
         for chain in zone.chains:
             if chain.root_name not in PROVIDED and not (
                 chain.root_name in functions and chain.root_name not in zone.bound
             ):
-                yield zone, chain
+                yield chain
 
 
 def _receiver(context: Context, chain: Chain) -> int:
@@ -216,8 +216,8 @@ class DeviceMove(Rule):
 
     def check(self, context: Context) -> Iterator[Violation]:
         """Look at methods, keywords and torch.device."""
-        for zone, chain in _object_chains(context):
-            if chain.call is None or zone.function is None:
+        for chain in _object_chains(context):
+            if chain.call is None:
                 continue
             method = chain.path[-1]
             if method in _DEVICE_METHODS or (method in _CASTS and _moves(context, chain.call)):
@@ -229,6 +229,10 @@ class DeviceMove(Rule):
             for keyword in zone.of(ast.keyword):
                 if keyword.arg == "device" and _is_string(context, keyword.value):
                     yield self.at(context, keyword.value, "device is given as a string")
+            for table in zone.of(ast.Dict):  # keyword arguments in the making
+                for key, value in zip(table.keys, table.values, strict=True):
+                    if isinstance(key, ast.Constant) and key.value == "device" and _is_string(context, value):
+                        yield self.at(context, value, "device is given as a string")
 
 
 def _is_string(context: Context, node: ast.expr) -> bool:
@@ -275,7 +279,7 @@ class TensorOperator(Rule):
     def check(self, context: Context) -> Iterator[Violation]:
         """Look at operators in functions outside kernels."""
         kinds = context.kinds
-        for zone in context.module.hosts:
+        for zone in context.module.outside:
             for node in zone.of(ast.BinOp):
                 left, right = kinds.of(node.left), kinds.of(node.right)
                 if left == STRING:
@@ -320,11 +324,16 @@ class TensorValue(Rule):
         """Look at tests, conversions and reading methods."""
         kinds = context.kinds
         may_read = reads_values(context.operator)
-        for zone in context.module.hosts:
+        for zone in context.module.outside:
             for call in zone.of(ast.Call):
                 if isinstance(call.func, ast.Name) and call.func.id not in zone.bound:
                     name = call.func.id
-                    if not any(kinds.of(a) == TENSOR for a in call.args):
+                    given = [kinds.of(a) for a in call.args]
+                    if name in _COMPUTING and TENSORS in given:
+                        yield self.at(
+                            context, call, f"{name}() on tensors leaves the work to PyTorch", "Compute it in a kernel."
+                        )
+                    if TENSOR not in given:
                         continue
                     if name in _COMPUTING and not (name in {"min", "max", "round"} and len(call.args) > 1 and may_read):
                         yield self.at(
@@ -382,7 +391,7 @@ class TensorIndex(Rule):
     def check(self, context: Context) -> Iterator[Violation]:
         """Look at subscripts of known tensors."""
         kinds = context.kinds
-        for zone in context.module.hosts:
+        for zone in context.module.outside:
             for node in zone.of(ast.Subscript):
                 if kinds.of(node.value) != TENSOR:
                     continue

@@ -40,8 +40,11 @@ class DynamicCode(Rule):
     advice = "Name functions and attributes directly."
 
     def check(self, context: Context) -> Iterator[Violation]:
-        """Look at loads of the built-ins' names, called or not."""
+        """Look at loads of the built-ins' names, called or not, and at class patterns, which read attributes."""
         for zone in context.module.zones:
+            for pattern in zone.of(ast.MatchClass):
+                if pattern.kwd_attrs:
+                    yield self.at(context, pattern, f"a pattern reads attribute {pattern.kwd_attrs[0]}")
             for name in (*zone.names, *(c.root for c in zone.chains if isinstance(c.root, ast.Name))):
                 if name.id in DYNAMIC and not _local(context, zone, name.id):
                     allowed = context.allowed.kernel_builtins if zone.kind == "kernel" else context.allowed.builtins

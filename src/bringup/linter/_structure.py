@@ -208,11 +208,13 @@ class RequiresKernel(Rule):
 
 
 def _launches(zone: Zone, jit: set[str]) -> bool:
+    if any(isinstance(s.value, ast.Name) and s.value.id in jit for s in zone.of(ast.Subscript)):
+        return True  # kernel[grid], called here or later
     for call in zone.of(ast.Call):
         if isinstance(call.func, ast.Subscript):
             root = call.func.value
-            if not isinstance(root, ast.Name) or root.id in jit or root.id in zone.bound:
-                return True
+            if not isinstance(root, ast.Name) or root.id in zone.bound:
+                return True  # a kernel that was chosen or passed
     return False
 
 
