@@ -179,9 +179,9 @@ def tanh(x: Value) -> Value:
     """Hyperbolic tangent."""
     size = x.abs()
     square = x * x
-    near = (x * square).fma(square.polynomial(coefficients.TANH), x)
+    near = (size * square).fma(square.polynomial(coefficients.TANH), size)
     far = 1.0 - 2.0 / (exp(_clamp(size, 0.0, 10.0) * 2.0) + 1.0)
-    return (size < 0.6).choose(near, far.with_sign_of(x))
+    return (size < 0.6).choose(near, far).with_sign_of(x)
 
 
 def erf(x: Value) -> Value:

@@ -75,7 +75,7 @@ def erfcinv(x: Value) -> Value:
 
 def normcdfinv(x: Value) -> Value:
     """Quantile of the standard normal distribution."""
-    return -1.4142135623730951 * erfcinv(x + x)
+    return -1.4142135623730951 * erfcinv(x + x) + 0.0
 
 
 def normcdf(x: Value) -> Value:
