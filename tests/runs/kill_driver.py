@@ -20,6 +20,7 @@ from pathlib import Path
 from engine_doubles import config, dice
 from run_doubles import MIX, Assembly, plan
 
+from bringup.report import build_report, to_json, without_times
 from bringup.runs import runner
 from bringup.store import CallFinished, CallStarted, Judged, list_runs, open_run
 
@@ -97,6 +98,10 @@ def report(folder: Path) -> tuple[dict[str, object], list[str], list[str], int]:
     return summaries, answered, started, sum(isinstance(e, Judged) for e in events)
 
 
+def page(folder: Path) -> str:
+    return to_json(without_times(build_report([folder])))
+
+
 def main(root: Path, kills: int, seed: int) -> dict[str, object]:
     rng = random.Random(seed)
     done = 0
@@ -133,6 +138,7 @@ def main(root: Path, kills: int, seed: int) -> dict[str, object]:
         results.append(
             {
                 "equal": killed == expected,
+                "same_report": page(begun[-1]) == page(list_runs(whole / "runs")[-1]),
                 "begun": len(begun),
                 "answered_twice": len(answered) - len(set(answered)),
                 "asked_twice": len(asked) - len(set(asked)),

@@ -27,6 +27,7 @@ def test_sixty_kills_change_nothing(tmp_path):
     assert len(result["rounds"]) > 1
     for found in result["rounds"]:
         assert found["equal"], found
+        assert found["same_report"], found
         assert found["answered_twice"] == found["asked_twice"] == 0
         assert found["asked_but_lost"] == []
         assert found["judged"] == found["expected_judged"]

@@ -138,6 +138,18 @@ def _more(reason: str) -> str:
     return ""
 
 
+def write_report(result: RunResult) -> str:
+    """Write the run's page into its folder and return how to read the report; a report that fails ends nothing."""
+    from bringup.errors import BringupError
+    from bringup.report import write_html
+
+    try:
+        page = write_html(result.folder)
+    except (BringupError, OSError) as error:
+        return f"bringup report {result.run}   (page not written: {error})"
+    return f"{page}   (here: bringup report {result.run})"
+
+
 def print_result(result: RunResult, console: Console) -> None:
     """Print how a run stands: coverage, what is not covered and why, and what to type next."""
     from rich.text import Text
@@ -164,7 +176,7 @@ def print_result(result: RunResult, console: Console) -> None:
     for name, reason in list(result.excluded.items())[:5]:
         console.print(Text(f"not eligible: {name}: {reason}", style="dim"))
     console.print(Text(f"run      {result.folder}"))
-    console.print(Text(f"report   bringup report {result.run}"))
+    console.print(Text(f"report   {write_report(result)}"))
     if result.resumable:
         console.print(Text(f"go on    bringup run --resume {result.run}{_more(result.interrupted or '')}"))
     elif not result.complete:
