@@ -80,7 +80,7 @@ def report(folder: Path, code: int, seconds: float, calls: int) -> int:
         f"{seconds:6.1f} s for {made} calls and {tokens:,} tokens ({'estimated' if estimated else 'as counted there'})"
     )
     print(f"exit code {code} (1: not all covered); states {status['states']}")
-    wrong = [s["operator"] for s in operators if s["state"] != "exhausted" or s["calls"] != calls]
+    wrong = [s["operator"] for s in operators if s["outcome"] != "exhausted" or s["calls"] != calls]
     for name in wrong:
         print(f"not exhausted after {calls} calls: {name}", file=sys.stderr)
     return 0 if operators and not wrong and code == 1 and not estimated else 1

@@ -101,6 +101,7 @@ def running_server(folder: Path, port: int = 0, timeout_seconds: float = 120.0) 
     model = folder / "tiny-random-llama"
     environment = os.environ | {
         "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "HF_HOME": str(folder / "hf"),
         "CUDA_VISIBLE_DEVICES": "",
         "TOKENIZERS_PARALLELISM": "false",

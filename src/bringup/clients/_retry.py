@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bringup.clients._base import Reply, Usage
-from bringup.clients._secrets import hide, hide_exactly, without_credentials
+from bringup.clients._secrets import hide, hide_exactly, hide_in_reply, without_credentials
 from bringup.errors import ClientError
 
 log = logging.getLogger("bringup.clients")
@@ -138,7 +138,7 @@ class Endpoint:
 
     def _clean(self, text: str) -> str:
         # A lone surrogate can be sent as a JSON escape, and no file or database takes it.
-        return hide_exactly(text, self._secrets).encode("utf-8", "replace").decode("utf-8")
+        return hide_in_reply(text, self._secrets).encode("utf-8", "replace").decode("utf-8")
 
     def _count(self, usage: Usage | None) -> None:
         if usage is None:

@@ -13,6 +13,7 @@ HIDDEN = "[key]"
 # Whose debug logs hold URLs, headers and server messages. Their loggers exist once a client of theirs was made.
 _LIBRARIES = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "hpack", "h2")
 _PART = 8  # so many characters of a key in a row give it away
+_REAL = 16  # shorter keys are words such as EMPTY or test for a server that does not look at them
 
 
 def hide_exactly(text: str, secrets: tuple[str, ...]) -> str:
@@ -26,10 +27,15 @@ def hide_exactly(text: str, secrets: tuple[str, ...]) -> str:
 def hide(text: str, secrets: tuple[str, ...]) -> str:
     """Replace secrets, and what looks like one or a part of one: servers like to quote the key, half masked."""
     text = hide_exactly(text, secrets)
-    text = re.sub(r"\b(sk|pk|key|api)[-_][\w*.…-]{6,}", HIDDEN, text)
-    text = re.sub(r"\b(Bearer|Basic)\s+[^\s'\",;]+", rf"\1 {HIDDEN}", text, flags=re.IGNORECASE)
+    text = re.sub(r"\b(sk|pk)[-_][\w*.…-]{6,}", HIDDEN, text)
+    text = re.sub(r"\b(Bearer|Basic)\s+[\w.~+/*…=-]{12,}", rf"\1 {HIDDEN}", text, flags=re.IGNORECASE)
     parts = {secret[i : i + _PART] for secret in secrets for i in range(len(secret) - _PART + 1)}
     return re.sub(r"[^\s'\",;:()]+", lambda m: HIDDEN if any(part in m[0] for part in parts) else m[0], text)
+
+
+def hide_in_reply(text: str, secrets: tuple[str, ...]) -> str:
+    """Replace secrets in a model's reply, if they cannot be words that a reply may well have."""
+    return hide_exactly(text, tuple(secret for secret in secrets if len(secret) >= _REAL))
 
 
 def without_credentials(url: str) -> str:
