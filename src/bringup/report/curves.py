@@ -1,0 +1,31 @@
+"""What one run and a union of runs are both counted by: the coverage curve and the order of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bringup.operators import CATEGORIES
+from bringup.report.model import CurvePoint, share
+
+
+def curve(calls: Sequence[int | None], applicable: int, asked: int, limit: int) -> tuple[CurvePoint, ...]:
+    """Return coverage for 0, 1, ... calls an operator, up to `limit` or the most that any operator took.
+
+    `calls` is what covering each operator took, None for one that is not covered.
+    """
+    spent = sorted(c for c in calls if c is not None)
+    points = []
+    done = 0
+    for x in range(max([limit, *spent]) + 1):
+        while done < len(spent) and spent[done] <= x:
+            done += 1
+        points.append(
+            CurvePoint(calls=x, covered=done, of_applicable=share(done, applicable), of_asked=share(done, asked))
+        )
+    return tuple(points)
+
+
+def category_order(names: Iterable[str]) -> list[str]:
+    """Return the categories that occur: the seven in their usual order, then others by name."""
+    present = set(names)
+    return [c for c in CATEGORIES if c in present] + sorted(present - set(CATEGORIES))
