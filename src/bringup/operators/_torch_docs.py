@@ -6,19 +6,16 @@ PyTorch attaches many docstrings when it is imported, so they are read from a ru
 from __future__ import annotations
 
 import builtins
-import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from importlib.resources import files
-from typing import Any, TypedDict
+from typing import Any
 
 import torch
-import yaml
 
 from bringup.operators._docgraph import DocBook, RawDoc
 from bringup.operators._sphinx import plain, references
-from bringup.operators._torch_names import aten_schemas, lookup, python_signature, qualified
+from bringup.operators._torch_names import aten_schemas, lookup, notes, python_signature, qualified
 
 # References that say nothing about what an operator computes.
 _IRRELEVANT = re.compile(
@@ -36,19 +33,6 @@ _IRRELEVANT = re.compile(
 
 # Functions that docstrings mention for a detail only: "squeezed (see torch.squeeze)", "a tensor of torch.ones".
 _DETAILS = {"torch.squeeze", "torch.ones"}
-
-
-class _Note(TypedDict, total=False):
-    see: list[str]
-    text: str
-
-
-@functools.cache
-def notes() -> dict[str, _Note]:
-    """Return our own documentation of operators for which PyTorch has none (reviewed data)."""
-    source = files("bringup.operators").joinpath("data", "doc_notes.yaml")
-    loaded: dict[str, _Note] = yaml.safe_load(source.read_text(encoding="utf-8"))
-    return loaded
 
 
 def build_book(operators: Iterable[tuple[str, tuple[str, ...]]], progress: Callable[[str], None]) -> DocBook:

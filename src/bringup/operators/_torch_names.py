@@ -5,9 +5,27 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from typing import Any
+from importlib.resources import files
+from typing import Any, TypedDict
 
 import torch
+import yaml
+
+
+class Note(TypedDict, total=False):
+    """Our own documentation of one operator."""
+
+    signature: str
+    see: list[str]
+    text: str
+
+
+@functools.cache
+def notes() -> dict[str, Note]:
+    """Return our own documentation of operators for which PyTorch has none (reviewed data)."""
+    source = files("bringup.operators").joinpath("data", "doc_notes.yaml")
+    loaded: dict[str, Note] = yaml.safe_load(source.read_text(encoding="utf-8"))
+    return loaded
 
 
 def lookup(path: str) -> Any:
@@ -41,19 +59,33 @@ def _is_function(found: Any) -> bool:
 
 
 def signature(name: str, overloads: tuple[str, ...] = ()) -> str:
-    """Return the operator's signature as PyTorch documents it, else by inspection, else from the ATen schema."""
+    """Return the operator's signature: ours where we wrote one, PyTorch's documented ones joined by "; ", else by
+    inspection, else the ATen schemas' under the operator's name. A method's begins with `input`.
+    """
+    own = notes().get(name, {}).get("signature")
+    if own:
+        return own
     path = qualified(name)
     found = lookup(path) if path else None
+    method = path is not None and path.startswith("torch.Tensor.")
     if inspect.isgetsetdescriptor(found):
         return f"{name}(input) -> Tensor"  # an attribute: input.T
     documented = documented_signatures(name, inspect.getdoc(found) or "") if found is not None else []
     if documented:
-        return documented[0]
+        return "; ".join(dict.fromkeys(_with_input(line) if method else line for line in documented))
     written = python_signature(path)
     if written and "*args" not in written:
         return written
-    schemas = aten_schemas(name, overloads)
-    return schemas[0].removeprefix("aten::") if schemas else written
+    short = name.rsplit(".", 1)[-1]
+    schemas = [schema for schema in aten_schemas(name, overloads) if "(a!) out" not in schema]
+    return f"{short}{schemas[0][schemas[0].index('(') :]}" if schemas else written
+
+
+def _with_input(line: str) -> str:
+    head, _, rest = line.partition("(")
+    if rest.startswith(("input", "self")):
+        return line
+    return f"{head}(input{'' if rest.startswith(')') else ', '}{rest}"
 
 
 def python_signature(path: str | None) -> str:
@@ -74,7 +106,8 @@ def documented_signatures(name: str, doc: str) -> list[str]:
     for match in re.finditer(rf"(?m)^(?:\.\. (?:function|method|py:method)::\s*)?(?:[\w.]+\.)?{short}(\(.*)$", doc):
         line = match.group(1)
         if line.count("(") == line.count(")") or "->" in line:
-            found.append(f"{name.rsplit('.', 1)[-1]}{line}".replace("\\*", "*").strip())
+            line = line.replace("\\*", "*").partition(" # ")[0].strip()
+            found.append(f"{name.rsplit('.', 1)[-1]}{line}")
     return found
 
 

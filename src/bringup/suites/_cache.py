@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import json
 import os
@@ -16,6 +17,7 @@ from bringup.errors import EnvironmentFault
 Progress = Callable[[int, int, str], None]  # done, total, name of the operator just done
 
 
+@functools.cache
 def torch_version() -> str:
     """Return the installed torch's version without its build tag, not importing it: `2.13.0`."""
     try:
@@ -24,6 +26,7 @@ def torch_version() -> str:
         raise EnvironmentFault("torch is not installed; install bringup with its dependencies") from error
 
 
+@functools.cache
 def torch_build() -> str:
     """Return the installed torch's full version, build tag included: `2.13.0+cpu`."""
     return importlib.metadata.version("torch") if torch_version() else ""

@@ -24,7 +24,6 @@ class Call:
     reference: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    device_added: bool = False  # a factory that OpInfo calls without `device`
 
 
 def _swap(a: Any, b: Any, *rest: Any, **kwargs: Any) -> Arguments:
@@ -85,12 +84,13 @@ def canonical_call(
         args, kwargs = rearrange(first, *rest, **keywords)
     else:
         reference, args, kwargs = op, (first, *rest), dict(keywords)
-    if is_factory(operator) and "device" not in kwargs and not _has_tensor(args):
-        return Call(reference, args, {**kwargs, "device": "cpu"}, device_added=True)
+    if is_factory(operator) and "device" not in kwargs and not has_tensor(args):
+        return Call(reference, args, {**kwargs, "device": "cpu"})
     return Call(reference, args, kwargs)
 
 
-def _has_tensor(value: Any) -> bool:
+def has_tensor(value: Any) -> bool:
+    """Tell whether a nest of lists and tuples holds a tensor."""
     if isinstance(value, torch.Tensor):
         return True
-    return isinstance(value, list | tuple) and any(_has_tensor(item) for item in value)
+    return isinstance(value, list | tuple) and any(has_tensor(item) for item in value)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from bringup.suites._base import CaseInputs
+from bringup.suites._opinfo_calls import has_tensor, is_factory
 from bringup.suites._opinfo_postprocess import postprocess_of
 from bringup.suites._opinfo_samples import Sample, samples
 from bringup.suites._opinfo_tolerance import widened, written
@@ -36,13 +37,14 @@ def _case(case: CaseId, sample: Sample, imprecise: bool) -> CaseInputs:
     places = device_places(call.args, call.kwargs)
     if places:
         notes["device_places"] = places
-    if not has_tensor(call.args) and not has_tensor(call.kwargs):
+    if is_factory(case.operator) and not has_tensor(call.args):
         notes["factory"] = True
+    args, kwargs = _with_devices(call.args, call.kwargs, places)
     return CaseInputs(
         case=case,
         variant=sample.variant,
-        args=call.args,
-        kwargs=call.kwargs,
+        args=args,
+        kwargs=kwargs,
         reference=call.reference,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
@@ -52,15 +54,6 @@ def _case(case: CaseId, sample: Sample, imprecise: bool) -> CaseInputs:
     )
 
 
-def has_tensor(value: Any) -> bool:
-    """Tell whether a nest of lists, tuples and dicts holds a tensor."""
-    if isinstance(value, torch.Tensor):
-        return True
-    if isinstance(value, dict):
-        return any(has_tensor(item) for item in value.values())
-    return isinstance(value, list | tuple) and any(has_tensor(item) for item in value)
-
-
 def device_places(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int | str, ...]:
     """Return where a call names a device: indices of positional arguments, names of keywords."""
     found: list[int | str] = [index for index, value in enumerate(args) if _is_device(value)]
@@ -68,5 +61,16 @@ def device_places(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int | 
     return tuple(found)
 
 
+def _with_devices(
+    args: tuple[Any, ...], kwargs: dict[str, Any], places: tuple[int | str, ...]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Make every named device a torch.device, so that nothing has to guess whether a string is one."""
+    if not places:
+        return args, kwargs
+    host = torch.device("cpu")
+    fixed = tuple(host if index in places else value for index, value in enumerate(args))
+    return fixed, {name: host if name in places else value for name, value in kwargs.items()}
+
+
 def _is_device(value: Any) -> bool:
-    return isinstance(value, torch.device) or value == "cpu" if isinstance(value, str | torch.device) else False
+    return isinstance(value, torch.device) or (isinstance(value, str) and value == "cpu")
