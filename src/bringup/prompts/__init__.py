@@ -1,5 +1,6 @@
 """Prompts: one template a situation, rendered from typed contexts, with the template's digest for the store."""
 
+from bringup.prompts import samples
 from bringup.prompts._contexts import CONTEXTS, SITUATIONS, Situation
 from bringup.prompts._examples import EXAMPLES, Example, load_examples
 from bringup.prompts._render import LIMITS, Prompt, PromptError, render, template_digest
@@ -31,6 +32,7 @@ __all__ = [
     "load_examples",
     "refine_prompt",
     "render",
+    "samples",
     "summarise_prompt",
     "system_prompt",
     "template_digest",

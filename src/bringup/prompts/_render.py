@@ -23,7 +23,7 @@ from bringup.prompts._contexts import (
     TaskContext,
 )
 from bringup.prompts._examples import load_examples
-from bringup.prompts._text import estimate_tokens, fenced, number, oneline, scrub, shape, short
+from bringup.prompts._text import clean, estimate_tokens, fenced, number, oneline, scrub, shape, short
 from bringup.verdict import Record
 
 # Longest pieces of a prompt, in characters (`inputs`, `violations`, `differences`: in entries).
@@ -104,7 +104,7 @@ def render(situation: Situation, **context: Any) -> Prompt:
     values.update(_derived(checked))
     template = f"{situation}.jinja"
     text = _tidy(_environment().get_template(template).render(values))
-    return Prompt(text=scrub(text), template=situation, template_digest=template_digest(situation))
+    return Prompt(text=scrub(clean(text)), template=situation, template_digest=template_digest(situation))
 
 
 @cache
