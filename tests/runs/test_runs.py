@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import signal
+import subprocess
 
 import pytest
 from engine_doubles import FakeJudge, config, reply
@@ -16,7 +17,7 @@ from bringup.errors import ClientError, ClientRefused, ConfigError, DialogDiverg
 from bringup.runs import Board, Runner, make_plan
 from bringup.runs import runner as runner_module
 from bringup.runs.ids import new_run_id
-from bringup.store import CallFinished, RunFinished, RunInterrupted, create_run, open_run
+from bringup.store import CallFinished, RunFinished, RunInterrupted, create_run, list_runs, open_run
 
 
 def events(folder, kind):
@@ -171,6 +172,28 @@ async def test_disk_full_ends_the_run_with_one_line_and_the_rest_goes_on_later(t
     assert {n: s.without_times() for n, s in result.summaries.items()} == {
         n: s.without_times() for n, s in whole.summaries.items()
     }
+
+
+async def test_a_disk_that_is_really_full(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+
+    def mount(*arguments, command="mount"):
+        return subprocess.run([command, *arguments, str(disk)], check=False, capture_output=True).returncode == 0
+
+    if os.getuid() != 0 or not mount("-t", "tmpfs", "-o", "size=200k", "tmpfs"):
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        with pytest.raises(StoreError, match=r"^store .*(No space left on device|disk is full); free some space"):
+            await start(disk, Assembly(dice(3, MIX)), 20)
+        assert mount("-o", "remount,size=50m")
+        [folder] = list_runs(disk)
+        result = await resume(folder, Assembly(dice(3, MIX)))
+        assert result.covered == 18
+        keys = [e.key for e in events(folder, CallFinished)]
+        assert len(keys) == len(set(keys))
+    finally:
+        mount(command="umount")
 
 
 async def test_two_processes_cannot_work_on_one_run(tmp_path):

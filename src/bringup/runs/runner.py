@@ -403,10 +403,14 @@ async def _drive(
         if not assembled and isinstance(first, RunStarted) and log.is_local:
             # a key that is missing or a target that is not here: nothing happened, so nothing is left behind
             await asyncio.to_thread(shutil.rmtree, log.folder, ignore_errors=True)
-    with open_run(log.folder) as run:
+    return await asyncio.to_thread(_result, runner)
+
+
+def _result(runner: Runner) -> RunResult:
+    with open_run(runner.log.folder) as run:
         return RunResult(
-            run=log.run,
-            folder=log.folder,
+            run=run.id,
+            folder=runner.log.folder,
             summaries=run.summaries(),
             excluded=run.started.excluded,
             interrupted=runner.stop.reason,

@@ -174,8 +174,17 @@ class Session:
 
     # generate
 
+    def _forget(self) -> None:
+        """Drop the texts that the dialog no longer needs: a thousand sessions would keep gigabytes."""
+        state = self.state
+        needed = {name for _, name in state.messages}
+        needed |= {name for name in (state.system, state.candidate) if name}
+        self._texts = {name: text for name, text in self._texts.items() if name in needed}
+
     async def _generate(self) -> None:
         state = self.state
+        if state.reply is None:
+            self._forget()
         limits = self._config.attempts
         if state.pending is None and state.reply is None:
             if state.turn >= limits.calls:
