@@ -4,7 +4,8 @@ Kernels call these functions for every access; all checks (bounds, alignment, fr
 races) and the DMA counters are here. Each returns an i32: 0, or 1 after writing the fault record.
 
 Signatures (all integers i64 unless noted; `mask` is one i8 an element or null; local buffers are dense, row-major):
-  vpe_load  (ptr ctx, site, arg, esize, base, n0, s0, n1, s1, n2, s2, ptr mask, ptr local) strided block, strides in bytes
+  vpe_load  (ptr ctx, site, arg, esize, base, n0, s0, n1, s1, n2, s2, ptr box, ptr mask, ptr local)
+             strided block, strides in bytes; box = first and last index (exclusive) of each axis, or null
   vpe_store (the same)
   vpe_gather / vpe_scatter (ptr ctx, site, arg, esize, base, stride, ptr addresses, n, ptr mask, ptr local)
   vpe_check (ptr ctx, site, arg, address, nbytes, esize, mode) one contiguous run; mode 0 read, 1 write, 2 atomic
@@ -22,7 +23,8 @@ ONES = 0x0101010101010101
 
 def _args(*names: str) -> list[tuple[str, str]]:
     return [
-        ("ptr" if name in ("ctx", "mask", "local", "addresses", "range", "bytes") else "i64", name) for name in names
+        ("ptr" if name in ("ctx", "mask", "local", "addresses", "range", "bytes", "box") else "i64", name)
+        for name in names
     ]
 
 
@@ -336,74 +338,95 @@ def _elements(unit: Unit, write: bool) -> None:
 
 
 def _block(unit: Unit, write: bool) -> None:
-    """Strided block of up to three axes."""
-    f = Function(
-        unit, "vpe_store" if write else "vpe_load", "i32",
-        _args("ctx", "site", "arg", "esize", "base", "n0", "s0", "n1", "s1", "n2", "s2", "mask", "local"),
-    )  # fmt: skip
+    """Strided block of up to three axes, cut to a box and masked."""
+    names = ("ctx", "site", "arg", "esize", "base", "n0", "s0", "n1", "s1", "n2", "s2", "box", "mask", "local")
+    f = Function(unit, "vpe_store" if write else "vpe_load", "i32", _args(*names))
     esize, base = f.i("%esize"), f.i("%base")
     no_mask = f.emit("icmp eq ptr %mask, null")
+    no_box = f.emit("icmp eq ptr %box, null")
     contiguous = f.i("%s2").cmp("eq", "%esize")
-    has_columns = f.i("%n2").cmp("sgt", 1)
-    contiguous = f.emit(f"and i1 {contiguous}, {has_columns}")
+    contiguous = f.emit(f"and i1 {contiguous}, {f.i('%n2').cmp('sgt', 1)}")
     n1, n2 = f.variable("%n1"), f.variable("%n2")
     row_bytes = f.i("%n2") * esize
     run = f.load64("%ctx", L.RUN_BYTES)
     align = f.load64("%ctx", L.ALIGN_MASK)
     ruled = f.emit(f"and i1 {contiguous}, {row_bytes.cmp('sge', run)}")
     align = f.i(f.emit(f"select i1 {ruled}, i64 {align}, i64 0"))
-    # unmasked rows that follow each other are one run, unless the rule looks at each
+    low0, high0, low1, high1 = f.variable(0), f.variable("%n0"), f.variable(0), f.variable("%n1")
+    low2, high2 = f.variable(0), f.variable("%n2")
+    nothing, ready = f.new_label("nothing"), f.new_label("ready")
+    with f.when(f.emit(f"xor i1 {no_box}, true")):
+        for slot, variable in enumerate((low0, high0, low1, high1, low2, high2)):
+            variable.value = f.load64("%box", slot)
+        for from_, to in ((low0, high0), (low1, high1), (low2, high2)):
+            f.leave_if(from_.value.cmp("sge", to.value), nothing)
+    # whole rows that follow each other are one run, unless the rule looks at each
     joined = f.emit(f"and i1 {f.i('%s1').cmp('eq', row_bytes)}, {no_mask}")
     joined = f.emit(f"and i1 {joined}, {contiguous}")
-    even = (row_bytes & align).cmp("eq", 0)
-    joined = f.emit(f"and i1 {joined}, {even}")
+    joined = f.emit(f"and i1 {joined}, {(row_bytes & align).cmp('eq', 0)}")
+    columns_whole = f.emit(f"and i1 {low2.value.cmp('eq', 0)}, {high2.value.cmp('eq', '%n2')}")
+    joined = f.emit(f"and i1 {joined}, {columns_whole}")
     with f.when(joined):
         n2.value = f.i("%n2") * "%n1"
         n1.value = 1
+        low2.value, high2.value = low1.value * "%n2", high1.value * "%n2"
+        low1.value, high1.value = 0, 1
+    f.br(ready)
+    f.label(nothing)
+    f.ret("i32 0")
+    f.label(ready)
     rows, columns = n1.value, n2.value
+    first0, first1, first2 = low0.value, low1.value, low2.value
+    count0, count1, active = high0.value - first0, high1.value - first1, high2.value - first2
+    last2 = high2.value
     row_bytes = columns * esize
     with f.when(contiguous):
         _count(f, Counter.REQUESTS, 1)
-    with f.loop("%n0") as i0, f.loop(str(rows)) as i1:
-        row = base + f.i(i0) * "%s0" + f.i(i1) * "%s1"
-        index = f.i(i0) * rows + i1
+    with f.loop(str(count0)) as step0, f.loop(str(count1)) as step1:
+        i0, i1 = first0 + step0, first1 + step1
+        row = base + i0 * "%s0" + i1 * "%s1"
+        index = i0 * rows + i1
         local = f.gep8("%local", index * row_bytes)
         mask = f.emit(f"select i1 {no_mask}, ptr null, ptr {f.gep8('%mask', index * columns)}")
         runs, single, next_row = f.new_label("runs"), f.new_label("single"), f.new_label("next")
         f.cond(contiguous, runs, single)
         f.label(single)
         name = "vpe_scatter" if write else "vpe_gather"
+        part = f.emit(f"select i1 {no_mask}, ptr null, ptr {f.gep8(mask, first2)}")
         bad = f.emit(
-            f"call i32 @{name}(ptr %ctx, i64 %site, i64 %arg, i64 %esize, i64 {row}, i64 %s2, ptr null, "
-            f"i64 {columns}, ptr {mask}, ptr {local})"
+            f"call i32 @{name}(ptr %ctx, i64 %site, i64 %arg, i64 %esize, i64 {row + first2 * '%s2'}, i64 %s2, "
+            f"ptr null, i64 {active}, ptr {part}, ptr {f.gep8(local, first2 * esize)})"
         )
         f.leave_if(f.emit(f"icmp eq i32 {bad}, 0"), next_row)
         f.ret("i32 1")
         f.label(runs)
-        start, end = f.variable(0), f.variable(columns)
+        start, end = f.variable(first2), f.variable(last2)
         with f.forever() as (_, out):
             with f.when(f.emit(f"xor i1 {no_mask}, true")):
-                first = f.i(f.emit(f"call i64 @vpe_next_one(ptr {mask}, i64 {start.value}, i64 {columns})"))
+                first = f.i(f.emit(f"call i64 @vpe_next_one(ptr {mask}, i64 {start.value}, i64 {last2})"))
                 start.value = first
-                f.leave_if(first.cmp("sge", columns), out)
-                end.value = f.emit(f"call i64 @vpe_next_zero(ptr {mask}, i64 {first}, i64 {columns})")
+                f.leave_if(first.cmp("sge", last2), out)
+                end.value = f.emit(f"call i64 @vpe_next_zero(ptr {mask}, i64 {first}, i64 {last2})")
             first, stop = start.value, end.value
             address = row + first * esize
             nbytes = (stop - first) * esize
             with f.when((row & align).cmp("ne", 0)):
-                bad = f.emit(
-                    f"call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.DMA_ALIGNMENT)}, i64 %site, i64 {row}, i64 {row_bytes}, i64 %arg, i64 0)"
+                kind = int(FaultKind.DMA_ALIGNMENT)
+                f.do(
+                    f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {kind}, i64 %site, i64 {row}, "
+                    f"i64 {row_bytes}, i64 %arg, i64 0)"
                 )
                 f.ret("i32 1")
             bad = f.emit(
-                f"call i32 @vpe_check(ptr %ctx, i64 %site, i64 %arg, i64 {address}, i64 {nbytes}, i64 %esize, i64 {int(write)})"
+                f"call i32 @vpe_check(ptr %ctx, i64 %site, i64 %arg, i64 {address}, i64 {nbytes}, "
+                f"i64 %esize, i64 {int(write)})"
             )
             with f.when(f.emit(f"icmp ne i32 {bad}, 0")):
                 f.ret("i32 1")
             memory, here = f.pointer(address), f.gep8(local, first * esize)
             source, target = (here, memory) if write else (memory, here)
             f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {nbytes}, i1 false)")
-            f.leave_if(stop.cmp("sge", columns), out)
+            f.leave_if(stop.cmp("sge", last2), out)
             start.value = stop
         f.br(next_row)
         f.label(next_row)

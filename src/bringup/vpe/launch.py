@@ -177,7 +177,7 @@ def _packer(kind: str) -> Callable[[Any], bytes]:
 def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Array) -> list[memory.Buffer | None]:
     """Pack all arguments; resolve the pointers."""
     found: list[memory.Buffer | None] = []
-    view = memoryview(packed.view(np.uint8))
+    view = packed.view(np.uint8).data
     for position, ((name, _, _), packer) in enumerate(zip(launcher.arguments, launcher.packers, strict=True)):
         value = values[position]
         if packer is not None:

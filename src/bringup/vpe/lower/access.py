@@ -7,6 +7,7 @@ from collections.abc import Callable
 from bringup.vpe import layout as L
 from bringup.vpe.ir import Op, Type, Value
 from bringup.vpe.layout import FaultKind
+from bringup.vpe.llvm_text import Int
 from bringup.vpe.lower.core import WIDTH, Eval, Idx, Lowering, Unsupported
 from bringup.vpe.lower.lanes import REGISTER, STORED, V
 from bringup.vpe.lower.plan import _constant
@@ -44,14 +45,22 @@ def load(low: Lowering, op: Op) -> None:
         _scalar_load(low, op)
         return
     target = low.buffer(op.result)
-    mask, nothing = _mask(low, op.operands[1:2])
-    if mask != "null" or nothing:
+    box, whole = _box(low, op.operands[:2])
+    mask, nothing = ("null", False) if box else _mask(low, op.operands[1:2])
+
+    def fill() -> None:
         if len(op.operands) > 2:
             low.put(op.operands[2], target)
         else:
             _zero(low, target, op.result.type.nbytes)
+
+    if box:
+        with low.f.when(low.f.emit(f"xor i1 {whole}, true")):
+            fill()
+    elif mask != "null" or nothing:
+        fill()
     if not nothing:
-        _transfer(low, op, pointer, mask, target, op.result.type, "load")
+        _transfer(low, op, pointer, mask, target, op.result.type, "load", box)
 
 
 def store(low: Lowering, op: Op) -> None:
@@ -60,9 +69,40 @@ def store(low: Lowering, op: Op) -> None:
     if not pointer.type.is_tensor:
         _scalar_store(low, op)
         return
-    mask, nothing = _mask(low, op.operands[2:3])
+    box, _ = _box(low, [pointer, *op.operands[2:3]])
+    mask, nothing = ("null", False) if box else _mask(low, op.operands[2:3])
     if not nothing:
-        _transfer(low, op, pointer, mask, low.dense(value), value.type, "store")
+        _transfer(low, op, pointer, mask, low.dense(value), value.type, "store", box)
+
+
+def _box(low: Lowering, operands: list[Value]) -> tuple[list[tuple[str, str]], str]:
+    """(low, high) for each axis of a masked block access, and an i1 that says whether the box is the whole block."""
+    if len(operands) < 2 or _constant(operands[1]):
+        return [], ""
+    pointer, mask = operands
+    found = low.plan.box(pointer, mask)
+    if found is None:
+        return [], ""
+    f = low.f
+    dims = mask.type.dims
+    bounds: list[tuple[Int, Int]] = [(f.i(0), f.i(size)) for size in dims]
+    whole = "true"
+    for axis, expr in found.low:
+        value = f.i(low.expr(expr))
+        whole = f.emit(f"and i1 {whole}, {value.cmp('sle', 0)}")
+        start, end = bounds[axis]
+        bounds[axis] = (start.max_signed(value), end)
+    for axis, expr in found.high:
+        value = f.i(low.expr(expr))
+        whole = f.emit(f"and i1 {whole}, {value.cmp('sge', dims[axis])}")
+        start, end = bounds[axis]
+        bounds[axis] = (start, end.min_signed(value))
+    for condition in found.conditions:
+        name = low.scalar(condition).name
+        whole = f.emit(f"and i1 {whole}, {name}")
+        start, end = bounds[0]
+        bounds[0] = (start, f.i(f.emit(f"select i1 {name}, i64 {end}, i64 0")))
+    return [(str(start), str(end)) for start, end in bounds], whole
 
 
 def _zero(low: Lowering, target: str, nbytes: int) -> None:
@@ -70,46 +110,61 @@ def _zero(low: Lowering, target: str, nbytes: int) -> None:
     low.f.do(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {nbytes}, i1 false)")
 
 
-def _transfer(low: Lowering, op: Op, pointer: Value, mask: str, local: str, type_: Type, kind: str) -> None:
+def _transfer(
+    low: Lowering,
+    op: Op,
+    pointer: Value,
+    mask: str,
+    local: str,
+    type_: Type,
+    kind: str,
+    box: list[tuple[str, str]],
+) -> None:
     walk = low.plan.affine.of(pointer)
     argument = argument_of(low, pointer)
     size = type_.bytes
+    f = low.f
     if walk is not None:
-        axes = [(n, low.expr(stride)) for n, stride in zip(type_.dims, walk.strides, strict=True) if n > 1]
-        # neighbouring axes that continue each other are one
-        merged: list[tuple[int, str]] = []
-        for n, stride in axes:
-            if (
-                merged
-                and merged[-1][1].isdigit()
-                and stride.isdigit()
-                and int(merged[-1][1]) == n * int(stride)
-                and n * int(stride) < 32
-            ):
-                merged[-1] = (merged[-1][0] * n, stride)
-            else:
-                merged.append((n, stride))
+        merged: list[tuple[int, str, tuple[str, str] | None]] = []
+        for axis, (n, stride_expr) in enumerate(zip(type_.dims, walk.strides, strict=True)):
+            if n == 1 and not box:
+                continue
+            stride = low.expr(stride_expr)
+            if merged and not box and merged[-1][1].isdigit() and stride.isdigit():
+                # neighbouring axes that continue each other and are short are one
+                above = int(merged[-1][1])
+                if above == n * int(stride) and above < 32:
+                    merged[-1] = (merged[-1][0] * n, stride, None)
+                    continue
+            merged.append((n, stride, box[axis] if box else None))
         if len(merged) <= 3:
             start = low.expr(walk.start)
-            padded = [(1, "0")] * (3 - len(merged)) + merged
+            padded = [(1, "0", None)] * (3 - len(merged)) + merged
             if not merged or merged[-1][0] == 1:
-                padded[-1] = (1, str(size))
-            numbers = ", ".join(f"i64 {n}, i64 {stride}" for n, stride in padded)
-            low.f.unit.declare(f"vpe_{kind}", "i32", "ptr", *["i64"] * 10, "ptr", "ptr")
-            status = low.f.emit(
+                padded[-1] = (1, str(size), padded[-1][2])
+            numbers = ", ".join(f"i64 {n}, i64 {stride}" for n, stride, _ in padded)
+            bounds = "null"
+            if box:
+                bounds = f.alloca("[6 x i64]")
+                for d, (n, _, bound) in enumerate(padded):
+                    first, last = bound or ("0", str(n))
+                    f.store64(first, bounds, 2 * d)
+                    f.store64(last, bounds, 2 * d + 1)
+            f.unit.declare(f"vpe_{kind}", "i32", "ptr", *["i64"] * 10, "ptr", "ptr", "ptr")
+            status = f.emit(
                 f"call i32 @vpe_{kind}(ptr %ctx, i64 {op.id}, i64 {argument}, i64 {size}, i64 {start}, {numbers}, "
-                f"ptr {mask}, ptr {local})"
+                f"ptr {bounds}, ptr {mask}, ptr {local})"
             )
             low.check(status)
             return
     name = "vpe_gather" if kind == "load" else "vpe_scatter"
-    low.f.unit.declare(name, "i32", "ptr", *["i64"] * 5, "ptr", "i64", "ptr", "ptr")
+    f.unit.declare(name, "i32", "ptr", *["i64"] * 5, "ptr", "i64", "ptr", "ptr")
     with low.scratch(pointer.type.nbytes) as listed:
         if low.plan.is_buffer(pointer):
             listed = low.dense(pointer)
         else:
             low.fill(pointer, listed)
-        status = low.f.emit(
+        status = f.emit(
             f"call i32 @{name}(ptr %ctx, i64 {op.id}, i64 {argument}, i64 {size}, i64 0, i64 0, ptr {listed}, "
             f"i64 {type_.numel}, ptr {mask}, ptr {local})"
         )

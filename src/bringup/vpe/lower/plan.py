@@ -10,6 +10,7 @@ from __future__ import annotations
 from bringup.vpe.ir import Block, Func, Op, Value
 from bringup.vpe.lower.affine import AffineAnalysis
 from bringup.vpe.lower.elementwise import ELEMENTWISE, SPECIAL
+from bringup.vpe.lower.masks import Box, box_of
 
 WHOLE = {
     "tt.load", "tt.scan", "tt.dot", "tt.gather", "tt.histogram", "tt.cat", "tt.atomic_rmw", "tt.atomic_cas", "scf.for",
@@ -74,6 +75,15 @@ class Plan:
         if structured:
             self._lifetimes(func)
 
+    def box(self, pointer: Value, mask: Value) -> Box | None:
+        """The box that a mask cuts out of a block access, if the access is one that takes a box."""
+        walk = self.affine.of(pointer)
+        if walk is None or not mask.type.is_tensor:
+            return None
+        if sum(size > 1 for size in mask.type.dims) > 3 or len(mask.type.dims) > 3:
+            return None
+        return box_of(self.affine, mask)
+
     def is_buffer(self, value: Value) -> bool:
         """Whether a tensor lies in local memory."""
         return value in self.materialised or value in self.alias
@@ -130,7 +140,7 @@ class Plan:
                 if walk is None:
                     self._need(op.operands[0])
                 mask = op.operands[2 if name == "tt.store" else 1 :]
-                if mask and not _constant(mask[0]):
+                if mask and not _constant(mask[0]) and self.box(op.operands[0], mask[0]) is None:
                     self._need(mask[0])
             if name == "tt.store":
                 self._need(op.operands[1])
