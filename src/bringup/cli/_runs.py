@@ -115,10 +115,12 @@ def operators_table(summaries: Mapping[str, SessionSummary], *, only_failing: bo
         cases = f"{summary.cases_passed}/{summary.cases_total}" if summary.cases_total else ""
         verdict: str = summary.verdict if summary.started and summary.applicable else ""
         if not summary.covered:
-            detail = summary.reason if summary.outcome in {"stopped", "not_applicable"} else summary.verdict_summary
+            detail = summary.verdict_summary
             if not detail and summary.turns:
                 detail = summary.turns[-1].summary  # no reply had a module: say what the last one lacked
             verdict = f"{verdict}: {detail}" if verdict and detail else verdict or detail
+            if summary.outcome in {"stopped", "not_applicable"}:
+                verdict = f"{summary.reason}{f' (before: {verdict})' if verdict and summary.turns else ''}"
         table.add_row(
             Text(summary.operator),
             Text(state, style=STYLES.get(state, "cyan")),
@@ -175,12 +177,14 @@ def print_result(result: RunResult, console: Console) -> None:
         console.print(Text(f"not applicable on the target: {len(skipped) - 5} more", style="dim"))
     for name, reason in list(result.excluded.items())[:5]:
         console.print(Text(f"not eligible: {name}: {reason}", style="dim"))
-    console.print(Text(f"run      {result.folder}"))
-    console.print(Text(f"report   {write_report(result)}"))
+    console.print(Text(f"run      {result.folder}"), soft_wrap=True)
+    console.print(Text(f"report   {write_report(result)}"), soft_wrap=True)
     if result.resumable:
-        console.print(Text(f"go on    bringup run --resume {result.run}{_more(result.interrupted or '')}"))
+        console.print(
+            Text(f"go on    bringup run --resume {result.run}{_more(result.interrupted or '')}"), soft_wrap=True
+        )
     elif not result.complete:
-        console.print(Text(f"again    bringup run --retry-failed {result.run}"))
+        console.print(Text(f"again    bringup run --retry-failed {result.run}"), soft_wrap=True)
     first = next((s.operator for s in summaries.values() if s.calls > 1), None)
     if first is not None:
-        console.print(Text(f"dialog   bringup show {result.run} {first}"))
+        console.print(Text(f"dialog   bringup show {result.run} {first}"), soft_wrap=True)

@@ -30,7 +30,8 @@ OUTCOME_WORDS = ("covered", "exhausted", "stopped", "not applicable")
 class _Operator:
     phase: str = "waiting"
     attempt: int = 0
-    calls: int = 0
+    calls: int = 0  # of all attempts
+    turn: int = 0  # of this attempt
     begun: float = 0.0
 
 
@@ -102,6 +103,7 @@ class Board:
         else:
             self.calls += 1
             operator.calls += 1
+            operator.turn = event.turn
 
     def _finished(self, name: str, operator: _Operator, event: SessionFinished) -> None:
         operator.phase = event.outcome.replace("_", " ")
@@ -115,7 +117,7 @@ class Board:
 
     def _place(self, operator: _Operator) -> str:
         attempt = f"attempt {operator.attempt}, " if operator.attempt > 1 else ""
-        return f"({attempt}call {operator.calls})"
+        return f"({attempt}call {operator.turn})"
 
     def _tell(self, line: str) -> None:
         line = " ".join(line.split())
@@ -141,7 +143,7 @@ class Board:
         """Estimate the time left from the pace of this process so far; None before the first session has ended."""
         ended = sum(op.phase in OUTCOME_WORDS for op in self.operators.values())
         remaining = len(self.operators) - ended
-        if not remaining:
+        if self.operators and not remaining:
             return 0.0
         if not self.finished_here:
             return None
