@@ -179,6 +179,14 @@ def _with_bias_sizes(args: Sequence[Any]) -> tuple[Any, ...]:
     return (gradient, image, weight, [channels], stride, padding, dilation, transposed, output_padding, groups, mask)
 
 
+def _wrong_layout(operator: Any, *args: Any, **kwargs: Any) -> Any:
+    raise NotImplementedError(
+        f"vpe has strided tensors only: {name_of(operator)} was called for sparse or quantized ones"
+    )
+
+
 def register(library: Any) -> None:
     """Register for every operator without a kernel, in a `torch.library.Library` of namespace `_`."""
     library.fallback(fallback, "PrivateUse1")
+    for key in ("SparsePrivateUse1", "SparseCsrPrivateUse1", "QuantizedPrivateUse1"):
+        library.fallback(_wrong_layout, key)
