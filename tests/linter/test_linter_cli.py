@@ -100,3 +100,12 @@ def test_faults(tmp_path: Path) -> None:
         run(str(tmp_path / "a.py"), "--target", "interpreterr")
     with pytest.raises(UnknownName, match="argmax"):
         run(str(tmp_path / "a.py"), "--op", "argmaxx")
+
+
+@pytest.mark.parametrize("rule_set", ["full", "paper"])
+def test_the_documentation_lists_every_rule(rule_set: str) -> None:
+    from bringup.linter import RULES
+
+    text = (Path(__file__).parents[2] / "docs" / "linter.md").read_text(encoding="utf-8")
+    for rule in RULES[rule_set]:  # type: ignore[index]
+        assert f"| `{rule.id}` | {rule.title} |" in text

@@ -118,6 +118,9 @@ def test_what_depends_on_the_operator(operator: Operator, dialect: Dialect) -> N
     assert "## Documentation" not in first_prompt(operator, (), dialect, target="t").text
     some = first_prompt(operator, (), dialect, target="t", dtypes=("float16",)).text
     assert "tested with the dtypes float16 (10 of float16 cases)" in some
+    factory = operator.model_copy(update={"call_shapes": (CallShape(positional=1, keywords=("device", "dtype")),)})
+    assert "keyword `device` says where" in first_prompt(factory, (), dialect, target="t").text
+    assert "keyword `device` says where" not in first_prompt(operator, (), dialect, target="t").text
     many = operator.model_copy(update={"call_shapes": tuple(CallShape(positional=n) for n in range(40))})
     assert f"and {40 - LIMITS['calls']} more" in first_prompt(many, (), dialect, target="t").text
 

@@ -166,6 +166,7 @@ def _task(context: TaskContext) -> dict[str, Any]:
         "signature": operator.signature,
         "calls": calls,
         "calls_left": calls_left,
+        "takes_device": any("device" in shape_.keywords for shape_ in operator.call_shapes),
         "case_counts": ", ".join(counts),
         "torch_functions": dialect.torch_functions,
         "triton_functions": dialect.triton_functions,
