@@ -67,7 +67,7 @@ class JudgeConfig(Section):
     processes: int = Field(default=64, ge=1)
     output_kb: int = Field(default=64, ge=1)  # what is kept of stdout and stderr
     keep_going: bool = False
-    compile_for: tuple[str, ...] = ("cuda:sm_90",)
+    compile_for: tuple[str, ...] | None = None  # toolchains that must also compile every kernel; None: the target's
     compile_seconds: float = Field(default=120.0, gt=0)
 
 

@@ -38,9 +38,7 @@ def test(
     from bringup.cli._judging import judge_file, print_verdict
     from bringup.config import JudgeConfig
 
-    config = JudgeConfig(
-        case_seconds=case_seconds, compile_for=tuple(compile_for) if compile_for else JudgeConfig().compile_for
-    )
+    config = JudgeConfig(case_seconds=case_seconds, compile_for=tuple(compile_for) if compile_for else None)
     verdict = asyncio.run(
         judge_file(
             op,

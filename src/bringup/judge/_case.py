@@ -50,6 +50,7 @@ class CaseJudge:
         """Prepare the case; `expected` computes (output, args after, kwargs after) of the reference."""
         self.inputs = inputs
         self.operator = operator
+        self.device = device
         self.expected = expected
         self.args = tuple(inputs.args)
         self.kwargs = dict(inputs.kwargs)
@@ -81,6 +82,10 @@ class CaseJudge:
             return self._cheated(forbidden, launches)
         if "error" in reply:
             text = str(reply["error"])
+            if reply.get("compile_log"):
+                log, kernel = str(reply["compile_log"]), str(reply.get("kernel", ""))
+                summary = f"kernel {kernel} does not compile: {log.strip().splitlines()[0][:300]}"
+                return Outcome("compile", summary, log=log, kernel=kernel, compiled_for=self.device, exception=text)
             if reply.get("fault"):
                 return Outcome("crashed", text.strip().splitlines()[-1][:300], log=str(reply["fault"]), exception=text)
             return Outcome("raised", text.strip().splitlines()[-1][:300], exception=text, log=output)

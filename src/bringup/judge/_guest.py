@@ -129,7 +129,7 @@ class Guest:
 
 HARNESS_FRAME = re.compile(r'^  File "[^"]*(?:/bringup/judge/|<frozen runpy>)[^"]*", line \d+ in .*\n?', re.MULTILINE)
 EXTENSION_LIST = re.compile(r"^Extension modules: .*\n?", re.MULTILINE)
-LIBRARY_PATH = re.compile(r'"/[^"]*/(?:site-packages|lib/python[\d.]+)/')
+LIBRARY_PATH = re.compile(r'"/[^"]*/(?:site-packages/|lib/python[\d.]+/|(?=bringup/))')
 
 
 def tidy(text: str) -> str:

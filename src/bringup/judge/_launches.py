@@ -28,6 +28,7 @@ class LaunchRecorder:
         from triton.compiler.compiler import make_backend
 
         self.launches = 0
+        self.latest = ""  # name of the kernel launched last
         self._backends = {spec: make_backend(gpu_target(spec)) for spec in compile_for}
         self._binders: dict[tuple[str, int], Any] = {}
         self._seen: set[str] = set()
@@ -41,6 +42,7 @@ class LaunchRecorder:
     def record(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Note one launch of the Python function behind a kernel."""
         self.launches += 1
+        self.latest = function.__name__
         for spec, backend in self._backends.items():
             try:
                 entry = self._specialise(spec, backend, function, args, kwargs)

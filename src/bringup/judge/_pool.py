@@ -67,7 +67,8 @@ class JudgePool:
         self.target = get_target(target)
         self.config = config
         self.jobs = jobs
-        self.compile_for = config.compile_for if compiles else ()
+        wanted = self.target.compile_for if config.compile_for is None else config.compile_for
+        self.compile_for = wanted if compiles else ()
         self.spy = spy
         self._free: asyncio.Queue[_Slot] | None = None
         self._slots: list[_Slot] = []
@@ -173,7 +174,7 @@ class JudgePool:
             reason = self.target.unavailable()
             if reason is not None:
                 raise JudgeFault(f"target {self.target_spec} cannot run here: {reason}")
-            run = _Parent("run", self._variables(self.target.environment()), self._directory.name)
+            run = _Parent("run", self._variables(self.target.environment()), self._directory.name, self.target_spec)
             build = _Parent("compile", self._variables({}), self._directory.name)
             self._parents = {"run": run, "compile": build}
             await asyncio.gather(run.start(), build.start())
@@ -289,15 +290,16 @@ class _Slot:
 class _Parent:
     """A warm parent process and its control socket."""
 
-    def __init__(self, role: str, environment: dict[str, str], directory: str) -> None:
+    def __init__(self, role: str, environment: dict[str, str], directory: str, target: str = "") -> None:
         self.role = role
+        self.target = target
         self.environment = environment
         self.log = os.path.join(directory, f"{role}.log")
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "bringup.judge._zygote", str(theirs.fileno()), self.role]
+        command = [sys.executable, "-m", "bringup.judge._zygote", str(theirs.fileno()), self.role, self.target]
         log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.process = await asyncio.create_subprocess_exec(
             *command,

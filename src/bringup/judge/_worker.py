@@ -98,7 +98,12 @@ class _Runner:
             result = self._guarded(args, kwargs, found)
             self.target.worker_synchronize()
         except BaseException as error:
-            reply: dict[str, Any] = {"error": _traceback(error), "fault": self.target.worker_fault(error)}
+            reply: dict[str, Any] = {
+                "error": _traceback(error),
+                "fault": self.target.worker_fault(error),
+                "compile_log": self.target.worker_compile_log(error),
+                "kernel": self.recorder.latest,
+            }
             return reply | self._facts(launches, found), []
         reply, payloads = self._results(result, [args, kwargs], device)
         return reply | self._facts(launches, found), payloads

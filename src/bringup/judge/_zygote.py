@@ -1,6 +1,6 @@
 """The warm parent: one single-threaded process that has imported everything once and forks what is asked of it.
 
-Started as `python -m bringup.judge._zygote FD ROLE`. On its control socket it receives {"slot": n} with file
+Started as `python -m bringup.judge._zygote FD ROLE TARGET`. On its control socket it receives {"slot": n} with file
 descriptors and forks a judge (role `run`) or a spawner of compiling workers (role `compile`). Imports cost seconds,
 a fork milliseconds. No OpenMP pool and no CUDA context may exist here, since neither survives a fork.
 """
@@ -24,7 +24,7 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     role = sys.argv[2]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process decides
-    _warm_up(role)
+    _warm_up(role, sys.argv[3])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
     control.sendall(b"ready\n")
     while True:
@@ -45,7 +45,7 @@ def main() -> None:
             os.close(descriptor)
 
 
-def _warm_up(role: str) -> None:
+def _warm_up(role: str, target: str) -> None:
     import torch
 
     torch.set_num_threads(1)
@@ -59,6 +59,9 @@ def _warm_up(role: str) -> None:
     if role == "run":
         from torch.testing._internal import common_methods_invocations  # noqa: F401
 
+        from bringup.targets import get_target
+
+        get_target(target).warm_up()
         from bringup.judge import _codec, _compare, _launches, _referee, _spy  # noqa: F401
     else:
         from bringup.judge import _compile  # noqa: F401

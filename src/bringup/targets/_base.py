@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,6 +24,7 @@ class Target(Protocol):
     features: frozenset[str]  # what operators may need: "complex", "defined_values", "cpu_reference", ...
     device: str  # torch device string of the tensors that a wrapper receives
     limits_address_space: bool  # whether a limit on the worker's address space leaves the device usable
+    compile_for: tuple[str, ...]  # toolchains that also compile every launched kernel unless the run says otherwise
 
     def dialect(self) -> Dialect:
         """Return what this target's Triton allows."""
@@ -34,6 +36,10 @@ class Target(Protocol):
 
     def unavailable(self) -> str | None:
         """Return why this machine cannot run the target (no GPU, say), or None."""
+        ...
+
+    def warm_up(self) -> None:
+        """Import and prepare, in the warm parent, what survives a fork; no threads, no contexts."""
         ...
 
     def worker_setup(self) -> None:
@@ -56,6 +62,10 @@ class Target(Protocol):
         """Return debugger text when `error` is a device fault (a crash of a PE), else None."""
         ...
 
+    def worker_compile_log(self, error: BaseException) -> str | None:
+        """Return the compiler's log when `error` is the target's own compiler refusing a kernel, else None."""
+        ...
+
 
 targets: Registry[Target] = Registry(
     "target",
@@ -63,6 +73,7 @@ targets: Registry[Target] = Registry(
     {
         "interpreter": "bringup.targets.interpreter:InterpreterTarget",
         "cuda": "bringup.targets.cuda:CudaTarget",
+        "vpe": "bringup.targets.vpe:VpeTarget",
     },
 )
 
@@ -73,3 +84,19 @@ def get_target(spec: str) -> Target:
     if not name:
         raise ConfigError(f"target '{spec}'", "empty name", "give NAME or NAME:PROFILE")
     return targets.create(name, profile=profile or None)
+
+
+def compile_log(error: BaseException) -> str | None:
+    """Return what the compiler said when `error` is one of Triton's compile errors, without Python's frames."""
+    from triton.errors import TritonError
+
+    if not isinstance(error, TritonError):
+        return None
+    parts: list[str] = []
+    current: BaseException | None = error
+    while current is not None:
+        text = "".join(traceback.format_exception_only(current)).strip()
+        if text not in parts:
+            parts.append(text)
+        current = current.__cause__ or current.__context__
+    return "\n".join(parts)

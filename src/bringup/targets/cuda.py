@@ -12,6 +12,7 @@ from typing import Any
 
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError
+from bringup.targets._base import compile_log
 
 # What the driver says when a kernel broke the context, as opposed to an error raised before the launch.
 FAULTS = re.compile(
@@ -26,6 +27,7 @@ class CudaTarget:
 
     name = "cuda"
     features: frozenset[str] = frozenset()  # Triton has no complex numbers, whatever the device can do
+    compile_for: tuple[str, ...] = ()  # the launch itself compiles
     limits_address_space = False  # the driver reserves address space by the terabyte
 
     def __init__(self, profile: str | None = None) -> None:
@@ -48,6 +50,9 @@ class CudaTarget:
         if not any(Path("/dev").glob("nvidia[0-9]*")):
             return "no NVIDIA GPU (no /dev/nvidia*)"
         return None
+
+    def warm_up(self) -> None:
+        """A context would not survive the fork."""
 
     def worker_setup(self) -> None:
         """Make the CUDA context; the warm parent has none, since it would not survive the fork."""
@@ -74,3 +79,7 @@ class CudaTarget:
         """Return the driver's words when a kernel faulted."""
         text = str(error)
         return text if FAULTS.search(text) else None
+
+    def worker_compile_log(self, error: BaseException) -> str | None:
+        """Return what Triton's compiler or ptxas said."""
+        return compile_log(error)

@@ -16,6 +16,7 @@ class InterpreterTarget:
     device = "cpu"
     features: frozenset[str] = frozenset()  # no complex numbers, no sparse tensors
     limits_address_space = True
+    compile_for: tuple[str, ...] = ("cuda:sm_90",)  # the interpreter accepts what a compiler refuses
 
     def __init__(self, profile: str | None = None) -> None:
         """Make the target; it has no profiles."""
@@ -35,6 +36,9 @@ class InterpreterTarget:
         """The interpreter runs everywhere."""
         return None
 
+    def warm_up(self) -> None:
+        """Triton and torch are imported by the judge."""
+
     def worker_setup(self) -> None:
         """Nothing to prepare."""
 
@@ -51,4 +55,8 @@ class InterpreterTarget:
 
     def worker_fault(self, error: BaseException) -> str | None:
         """The interpreter has no faults of its own: a bad access ends the process."""
+        return None
+
+    def worker_compile_log(self, error: BaseException) -> str | None:
+        """The interpreter compiles nothing."""
         return None

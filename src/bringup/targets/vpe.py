@@ -1,0 +1,118 @@
+"""The virtual accelerator: kernels compiled for a chip described by a profile, run on simulated processing elements.
+
+`vpe` is the default profile, `vpe:NAME` a shipped one, `vpe:PATH.yaml` one of the user's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from bringup.dialect import Dialect, load_dialect
+from bringup.errors import ConfigError
+from bringup.targets._base import compile_log
+
+
+class VpeTarget:
+    """The target `vpe[:PROFILE]`. Its device has no kernels at all, so work left to PyTorch fails by itself."""
+
+    name = "vpe"
+    device = "vpe"
+    features: frozenset[str] = frozenset()  # no complex numbers, no sparse tensors
+    limits_address_space = True
+    compile_for: tuple[str, ...] = ()  # its own compiler is the real one
+
+    def __init__(self, profile: str | None = None) -> None:
+        """Make the target; the profile is read here, so that a bad one is refused before anything starts."""
+        from bringup.vpe.profile import DEFAULT_PROFILE, ProfileError, load_profile
+
+        self.profile = profile or DEFAULT_PROFILE
+        try:
+            self.chip = load_profile(self.profile)
+        except ProfileError as error:
+            raise ConfigError(f"target vpe:{self.profile}", str(error)) from error
+
+    def dialect(self) -> Dialect:
+        """Return upstream Triton's language as far as the profile allows it, and libdevice."""
+        return self._dialect
+
+    @cached_property
+    def _dialect(self) -> Dialect:
+        base, chip = load_dialect("interpreter"), self.chip
+        missing = {f"tl.{name}" for name in _TL_DTYPES if _CHIP_NAMES.get(name, name) not in chip.dtypes}
+
+        functions = base.tl_functions
+        if chip.tl is not None:
+            functions = tuple(name for name in functions if name.rpartition(".")[2] in chip.tl)
+        if chip.libdevice is not None:
+            functions += tuple(f"libdevice.{name}" for name in chip.libdevice)
+        return base.model_copy(
+            update={
+                "name": f"vpe:{self.profile}",
+                "description": f"{chip.title}. {chip.description}",
+                "tl_functions": functions,
+                "tl_constants": tuple(n for n in base.tl_constants if n not in missing),
+                "tl_host": tuple(n for n in base.tl_host if n not in missing),
+                "tensor_methods": (*base.tensor_methods, "copy_"),
+                "modules": (*base.modules, "libdevice"),
+                "rules": (chip.alignment_text, *chip.note_texts, *_language_rules(base.rules)),
+                "examples": "vpe",
+            }
+        )
+
+    def environment(self) -> Mapping[str, str]:
+        """Name the profile to Triton's plug-in."""
+        return {"BRINGUP_VPE": self.profile}
+
+    def unavailable(self) -> str | None:
+        """The virtual accelerator runs everywhere."""
+        return None
+
+    def warm_up(self) -> None:
+        """Import the compiler and register the device before the fork; no thread starts here."""
+        import llvmlite.binding  # noqa: F401
+
+        from bringup import vpe
+        from bringup.vpe import compile, device, launch  # noqa: F401
+
+        device.enable()
+        vpe.activate(self.profile)
+
+    def worker_setup(self) -> None:
+        """Everything was prepared in the warm parent."""
+
+    def worker_to_device(self, tensor: Any) -> Any:
+        """Copy a flat host tensor to the device."""
+        return tensor.to("vpe")
+
+    def worker_to_host(self, tensor: Any) -> Any:
+        """Copy a flat device tensor to the host."""
+        return tensor.cpu()
+
+    def worker_synchronize(self) -> None:
+        """Launches are synchronous: a fault is raised by the launch itself."""
+
+    def worker_fault(self, error: BaseException) -> str | None:
+        """Return the debugger's text for a core dump."""
+        from bringup.vpe import VpeFault, render_dump
+
+        return render_dump(error.dump) if isinstance(error, VpeFault) else None
+
+    def worker_compile_log(self, error: BaseException) -> str | None:
+        """Return the whole log of the chip's compiler."""
+        from bringup.vpe import VpeCompileError
+
+        return error.log if isinstance(error, VpeCompileError) else compile_log(error)
+
+
+_TL_DTYPES = (
+    "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
+    "float64",
+)  # fmt: skip
+_CHIP_NAMES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}
+
+
+def _language_rules(rules: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave out what upstream's rules say of functions that libdevice supplies here."""
+    return tuple(rule for rule in rules if not rule.startswith("There is no tanh"))
