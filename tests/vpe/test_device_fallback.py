@@ -43,9 +43,12 @@ def in_place_through_a_view(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "shapes"),
     [
-        (lambda p, q: ((p + q)[:, 1:] * 2), [(3, 4), (4,)]),
+        (lambda p, q: (p + q)[:, 1:] * 2, [(3, 4), (4,)]),
         (in_place_through_a_view, [(3, 4)]),
-        (lambda x, w: torch.nn.functional.conv2d(x, w, torch.ones(3, device=x.device), padding=1), [(1, 2, 8, 8), (3, 2, 3, 3)]),
+        (
+            lambda x, w: torch.nn.functional.conv2d(x, w, torch.ones(3, device=x.device), padding=1),
+            [(1, 2, 8, 8), (3, 2, 3, 3)],
+        ),
         (lambda x, w: torch.nn.functional.conv_transpose2d(x, w, stride=2), [(1, 2, 4, 4), (2, 3, 3, 3)]),
         (lambda x: torch.nn.functional.layer_norm(x, (4,)), [(3, 4)]),
         (lambda x: torch.nn.functional.group_norm(x, 2), [(3, 4, 5)]),
@@ -57,7 +60,7 @@ def in_place_through_a_view(x: Any) -> Any:
         (lambda x: torch.cat(torch.split(x, 2), 1), [(4, 3)]),
         (lambda x: torch.linalg.inv(x + 3 * torch.eye(3, device=x.device)), [(3, 3)]),
     ],
-)  # fmt: skip
+)
 def test_values_and_gradients_agree_with_the_cpu(function: Any, shapes: list[tuple[int, ...]]) -> None:
     here, there = both(function, *shapes)
     torch.testing.assert_close(there, here)
@@ -157,10 +160,36 @@ def test_function_transforms_and_gradcheck() -> None:
 
 
 SAMPLED = (
-    "add", "sub", "mul", "sum", "mean", "softmax", "log_softmax", "cat", "sort", "gather", "scatter", "index_select", "where",
-    "nn.functional.gelu", "nn.functional.layer_norm", "matmul", "cumsum", "argmax", "masked_fill", "pow", "clamp", "tril",
-    "transpose", "unfold", "std", "nn.functional.embedding", "nn.functional.max_pool2d", "linalg.qr", "view_as_complex",
-)  # fmt: skip
+    "add",
+    "sub",
+    "mul",
+    "sum",
+    "mean",
+    "softmax",
+    "log_softmax",
+    "cat",
+    "sort",
+    "gather",
+    "scatter",
+    "index_select",
+    "where",
+    "nn.functional.gelu",
+    "nn.functional.layer_norm",
+    "matmul",
+    "cumsum",
+    "argmax",
+    "masked_fill",
+    "pow",
+    "clamp",
+    "tril",
+    "transpose",
+    "unfold",
+    "std",
+    "nn.functional.embedding",
+    "nn.functional.max_pool2d",
+    "linalg.qr",
+    "view_as_complex",
+)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)

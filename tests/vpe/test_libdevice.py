@@ -515,7 +515,7 @@ def test_what_does_not_exist_is_named() -> None:
         lookup("__nv_expf", ("f64",))
     with pytest.raises(UnknownMathFunction, match=r"math.exp takes \(f32\) or \(f64\), not \(f16\)"):
         lookup("math.exp", ("f16",))
-    with pytest.raises(UnknownMathFunction, match="no math function stands for the operation math.frob"):
+    with pytest.raises(UnknownMathFunction, match=r"no math function stands for the operation math\.frob"):
         lookup("math.frob", ("f32",))
     assert name_of("__nv_nothing") is None
 
