@@ -266,6 +266,18 @@ def test_the_references_own_error_widens_and_its_decisions_do_not() -> None:
     assert widened(Call(torch.nextafter, (x, x + 1), {}), "float16", base, None) == base
 
 
+def test_a_kernel_that_is_broken_in_a_dtype_is_not_the_reference(suite: OpInfoSuite) -> None:
+    for dtype in ("bfloat16", "float16"):
+        for case in suite.materialise("matrix_exp", dtype):
+            expected = case.reference(*case.args)
+            assert expected.dtype == getattr(torch, dtype)
+            assert not expected.isnan().any()
+            assert "NaN" in case.notes["reference"]
+            exact = torch.matrix_exp(case.args[0].double())
+            torch.testing.assert_close(expected.double(), exact.to(expected.dtype).double())
+    assert "reference" not in suite.materialise("matrix_exp", "float32")[0].notes
+
+
 def close(one: Any, other: Any) -> bool:
     try:
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)

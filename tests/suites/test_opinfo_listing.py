@@ -61,6 +61,7 @@ def test_what_cannot_be_judged_everywhere_says_what_it_needs(suite: OpInfoSuite)
     assert all(name.startswith("jiterator_") for name in asks["cpu_reference"])
     assert len(asks["defined_values"]) == 6
     assert all("empty" in name for name in asks["defined_values"])
+    assert asks["callables"] == {"nn.functional.triplet_margin_with_distance_loss"}
     assert asks["sparse"] == {"to_sparse", "sparse.mm", "sparse.sampled_addmm"}
 
 

@@ -32,6 +32,7 @@ class Facts(Record):
     complex_results: int = 0
     sparse_inputs: int = 0
     sparse_results: int = 0
+    callable_inputs: int = 0  # a Python function is among the arguments
     scalar_results: int = 0  # the result holds a Python number or bool
     mutating: int = 0  # the reference changes one of its arguments
     failures: dict[str, int] = Field(default_factory=dict)  # error of the CPU reference -> cases

@@ -90,11 +90,21 @@ def _sparse(facts: Facts) -> str | None:
     return None
 
 
+def _callables(facts: Facts) -> str | None:
+    if facts.callable_inputs:
+        return (
+            f"{facts.callable_inputs} of {facts.cases_total} cases pass a Python function that computes with PyTorch's "
+            "own operators on the tensors it is given"
+        )
+    return None
+
+
 # feature -> rule; an eligible operator for which the rule gives a reason needs the feature
 NEEDS: Sequence[Rule] = (
     Rule("cpu_reference", "a reference that runs", _cpu_reference),
     Rule("complex", "complex tensors", _complex),
     Rule("defined_values", "results with defined values", _defined_values),
+    Rule("callables", "functions among the arguments", _callables),
     Rule("sparse", "sparse tensor layouts", _sparse),
 )
 

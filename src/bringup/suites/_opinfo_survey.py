@@ -74,6 +74,10 @@ class _Tally:
         self.largest = max([self.largest, *(t.numel() for t in inputs)])
         self.counts["complex_inputs"] += any(t.is_complex() for t in inputs)
         self.counts["sparse_inputs"] += any(t.layout is not torch.strided for t in inputs)
+        self.counts["callable_inputs"] += any(
+            callable(leaf) and not isinstance(leaf, torch.Tensor)
+            for leaf in pytree.tree_leaves((call.args, call.kwargs))
+        )
         before = copy_arguments(call.args, call.kwargs)
         try:
             with torch.no_grad(), self.recorder:
