@@ -502,3 +502,122 @@ def test_source_that_does_not_parse() -> None:
 def test_a_launch_may_be_stored_first() -> None:
     source = KERNEL + "def wrapper(input):\n    run = kernel_copy[(1,)]\n    run(input, input, 1, BLOCK=64)\n"
     assert not found(source, operator())
+
+
+LAYER_NORM = """'''Layer norm.'''
+LOG2E: tl.constexpr = tl.constexpr(1.4426950408889634)
+PI = tl.constexpr(math.pi)
+
+@triton.jit
+def _norm(x, mean, rstd):
+    return (x - mean) * rstd
+
+@triton.jit
+def kernel_layer_norm(
+    x_ptr, w_ptr, b_ptr, o_ptr, n, eps,
+    HAS_W: tl.constexpr, HAS_B: tl.constexpr, OP: tl.constexpr = "ln", BLOCK: tl.constexpr = 128,
+):
+    '''Row.'''
+    row = tl.program_id(axis=0)
+    N: tl.constexpr = 4
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for s in range(0, n, BLOCK):
+        i = s + tl.arange(0, BLOCK)
+        acc += tl.load(x_ptr + row * n + i, mask=i < n, other=0.0).to(tl.float32)
+    mean = tl.sum(acc) / n
+    var = 0.0
+    if OP == "ln" and HAS_W:
+        var = var + mean
+    else:
+        var = mean if HAS_B else -mean
+    rstd = 1 / tl.sqrt(var + eps)
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
+    y = _norm(x, mean, rstd)
+    if HAS_W:
+        y *= tl.load(w_ptr + i, mask=i < n)
+    assert BLOCK > 0
+    lo, hi = tl.split(tl.join(y, y))
+    tl.store(o_ptr + i, (lo + hi).to(o_ptr.dtype.element_ty), mask=(i < n) & (x == x) | (i > 3))
+
+def _normalise(dim: int, rank: int) -> int:
+    '''doc'''
+    if not -max(rank, 1) <= dim < max(rank, 1):
+        raise IndexError(f"Dimension out of range (got {dim})")
+    return dim + rank if dim < 0 else dim
+
+def wrapper(
+    input: torch.Tensor, normalized_shape: list[int], weight: torch.Tensor | None = None, bias=None, eps: float = 1e-05,
+    *, device: torch.device | None = None, dtype: torch.dtype = None,
+    memory_format: torch.memory_format = torch.preserve_format,
+) -> torch.Tensor:
+    '''Layer norm.'''
+    if isinstance(normalized_shape, int):
+        normalized_shape = (normalized_shape,)
+    k = len(normalized_shape)
+    assert tuple(input.shape[input.dim() - k:]) == tuple(normalized_shape)
+    n = math.prod(normalized_shape)
+    rows = input.numel() // n if n else 0
+    scale = 1.0 / math.sqrt(max(n, 1))
+    device = device if device is not None else input.device
+    out = torch.empty(input.shape, dtype=dtype or input.dtype, device=device)
+    if isinstance(device, torch.device) and rows == 0:
+        return out
+    x = input if input.is_contiguous() else input.contiguous()
+    w = weight.contiguous() if weight is not None else x
+    b = x if bias is None else bias.contiguous()
+    has = {"HAS_W": weight is not None, "HAS_B": bias is not None}
+    strides = [0] * input.dim()
+    for i, (s, z) in enumerate(zip(input.stride(), input.shape)):
+        strides[i] = s if z != 1 else 0
+        strides[i] *= 2
+    total = sum(s * z for s, z in zip(strides, input.shape))
+    block = triton.next_power_of_2(n) if n < 1024 else 1024
+    def grid(meta):
+        return (rows,)
+    kernel_layer_norm[grid](x, w, b, out, n, eps * scale + total * 0, BLOCK=block, num_warps=4, **has)
+    return out.view(input.shape)
+"""
+
+CAT = """@triton.jit
+def kernel_copy(src, dst, n, outer_stride, offset, inner, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    i = pid * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    v = tl.load(src + i, mask=m)
+    tl.store(dst + (i // inner) * outer_stride + offset + i % inner, v, mask=m)
+
+def wrapper(tensors, dim=0, *, out=None):
+    tensors = [t for t in tensors if not (t.dim() == 1 and t.shape[0] == 0)] or list(tensors[:1])
+    first = tensors[0]
+    dtype = first.dtype
+    for t in tensors[1:]:
+        dtype = torch.promote_types(dtype, t.dtype)
+        if t.dim() != first.dim():
+            raise RuntimeError("sizes")
+    dim = dim % max(first.dim(), 1)
+    shape = list(first.shape)
+    shape[dim] = sum(t.shape[dim] for t in tensors)
+    result = torch.empty(shape, dtype=dtype, device=first.device) if out is None else out
+    if result.shape != torch.Size(shape):
+        result.resize_(shape)
+    offset = 0
+    outer = shape[dim] * math.prod(shape[dim + 1:])
+    for t in tensors:
+        inner = t.shape[dim] * math.prod(shape[dim + 1:])
+        if t.numel() > 0:
+            grid = (triton.cdiv(t.numel(), 256),)
+            kernel_copy[grid](t.contiguous(), result, t.numel(), outer, offset, inner, BLOCK=256)
+        offset += inner
+    return result
+"""
+
+
+@pytest.mark.parametrize("source", [LAYER_NORM, CAT], ids=["layer_norm", "cat"])
+def test_no_false_alarm_in_whole_candidates(source: str) -> None:
+    violations = found(source, operator())
+    assert not violations, [(v.rule, v.line, v.message) for v in violations]
+
+
+def test_a_type_is_no_device() -> None:
+    assert {v.rule for v in found(in_wrapper("d = torch.device\nx = d('cpu')"))} >= {"device-move"}

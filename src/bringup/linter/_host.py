@@ -225,6 +225,8 @@ class DeviceMove(Rule):
         for zone in _host_zones(context):
             for chain in zone.chains:
                 if chain.dotted == "torch.device" or chain.dotted.startswith("torch.device."):
+                    if chain.call is None and id(chain.node) in context.module.type_positions():
+                        continue
                     yield self.at(context, chain.node, "torch.device is not allowed")
             for keyword in zone.of(ast.keyword):
                 if keyword.arg == "device" and _is_string(context, keyword.value):

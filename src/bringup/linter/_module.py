@@ -120,6 +120,18 @@ class Module:
         elif isinstance(statement, ast.AnnAssign | ast.AugAssign) and isinstance(statement.target, ast.Name):
             self.globals[statement.target.id] = statement.value
 
+    def type_positions(self) -> set[int]:
+        """Ids of the nodes that stand where only a type is named: annotations, and the types of isinstance."""
+        places: list[ast.expr | None] = []
+        for zone in self.zones:
+            if zone.function is not None:
+                places.append(zone.function.returns)
+                places.extend(a.annotation for a in arguments(zone.function.args))
+            places.extend(a.annotation for a in zone.of(ast.arg))
+            places.extend(a.annotation for a in zone.of(ast.AnnAssign))
+            places.extend(c.args[1] for c in zone.of(ast.Call) if len(c.args) == 2 and zone.called(c) == "isinstance")
+        return {id(node) for place in places if place is not None for node in ast.walk(place)}
+
     def source(self, line: int) -> str:
         """Return a line of the source, stripped; empty when out of range."""
         return self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
