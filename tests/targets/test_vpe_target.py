@@ -1,0 +1,112 @@
+"""The judge on the virtual accelerator: a right kernel, a fault with its dump, a refusal by the chip's compiler."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from bringup.candidate import Candidate
+from bringup.config import JudgeConfig
+from bringup.errors import ConfigError
+from bringup.judge import JudgePool
+from bringup.suites import get_suite
+from bringup.targets import get_target
+from bringup.verdict import Verdict
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+DOUBLE = """
+@triton.jit
+def kernel_double(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    tl.store(y + i, v + v, mask=i < n)
+
+def wrapper(input):
+    x = input.contiguous()
+    y = torch.empty_like(x)
+    n = x.numel()
+    if n:
+        kernel_double[(triton.cdiv(n, 16),)](x, y, n, BLOCK=16)
+    return y
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool() -> AsyncIterator[JudgePool]:
+    async with JudgePool("vpe:pe64", JudgeConfig(case_seconds=10)) as judge:
+        yield judge
+
+
+async def judged(pool: JudgePool, source: str, op: str = "double") -> Verdict:
+    return await pool.judge(Candidate(source=source), get_suite("tiny").operator(op))
+
+
+async def test_a_right_kernel_passes(pool: JudgePool) -> None:
+    verdict = await judged(pool, DOUBLE)
+    assert verdict.kind == "passed", verdict
+    assert verdict.environment["target"] == "vpe:pe64"
+    assert verdict.environment["launches"] == 8
+
+
+async def test_work_left_to_pytorch_fails_by_construction_and_is_named(pool: JudgePool) -> None:
+    verdict = await judged(pool, "def wrapper(x):\n    return x + x\n")
+    assert verdict.kind in {"cheated", "raised"}
+    assert "add" in verdict.summary
+
+
+async def test_out_of_bounds_is_a_crash_with_the_debuggers_text(pool: JudgePool) -> None:
+    verdict = await judged(pool, DOUBLE.replace("tl.load(x + i, mask=i < n)", "tl.load(x + i + 4096, mask=i < n)"))
+    assert verdict.kind == "crashed", verdict
+    assert "line 5" in verdict.log
+    assert "kernel_double" in verdict.log
+    assert "PE" in verdict.log
+
+
+async def test_a_scatter_store_is_a_compile_error_with_its_line(pool: JudgePool) -> None:
+    source = DOUBLE.replace("tl.store(y + i, v + v, mask=i < n)", "tl.store(y + v.to(tl.int32), v, mask=i < n)")
+    verdict = await judged(pool, source)
+    assert verdict.kind == "compile", verdict
+    assert "catter" in verdict.log
+    assert verdict.kernel == "kernel_double"
+    allowed = source.replace("BLOCK=16)", "BLOCK=16, enable_scatter_stores=True)")
+    assert (await judged(pool, allowed)).kind != "compile"
+
+
+async def test_a_front_end_error_is_a_compile_error(pool: JudgePool) -> None:
+    verdict = await judged(pool, DOUBLE.replace("BLOCK=16", "BLOCK=24"))
+    assert verdict.kind == "compile"
+    assert "power of 2" in verdict.log
+
+
+async def test_views_in_place_and_mutation(pool: JudgePool) -> None:
+    view = "def wrapper(x):\n    return x.t() if x.dim() == 2 else x.view(x.shape)\n"
+    assert (await judged(pool, view, "transpose")).kind == "passed"
+    in_place = DOUBLE.replace("v + v", "v + 1").replace(
+        "    x = input.contiguous()\n    y = torch.empty_like(x)", "    x = y = input"
+    )
+    assert (await judged(pool, in_place, "add_one_")).kind == "passed"
+    verdict = await judged(pool, DOUBLE.replace("y = torch.empty_like(x)", "y = x"))
+    assert verdict.mismatch is not None
+    assert verdict.mismatch.aspect == "mutation"
+
+
+async def test_two_launches_after_a_fork_on_many_threads(pool: JudgePool) -> None:
+    for _ in range(3):
+        assert (await judged(pool, DOUBLE)).kind == "passed"
+
+
+async def test_the_dialect_follows_the_profile() -> None:
+    strict, free = get_target("vpe:pe64").dialect(), get_target("vpe:permissive").dialect()
+    assert "tl.float64" not in strict.tl_constants
+    assert "tl.float64" in free.tl_constants
+    assert "libdevice.tanh" in strict.tl_functions
+    assert any("multiple of 32 bytes" in rule for rule in strict.rules)
+    assert strict.examples == "vpe"
+
+
+async def test_a_bad_profile_is_one_line() -> None:
+    with pytest.raises(ConfigError, match="pe65"):
+        get_target("vpe:pe65")
