@@ -39,6 +39,7 @@ from bringup.store import (
     resume_run,
 )
 from bringup.store import blobs as blobs_module
+from bringup.store import run as run_module
 
 
 def started(run="r1", names=("exp",)):
@@ -319,6 +320,27 @@ async def test_events_and_blobs_may_live_elsewhere(tmp_path):
         assert run.blob(digest("shared")) == "shared"
     assert not (tmp_path / "runs" / "r1" / "run.db").exists()
     assert json.loads((tmp_path / "runs" / "r1" / "store.json").read_text())["url"] == url
+
+
+def test_a_password_of_the_database_never_reaches_the_disk(tmp_path, monkeypatch):
+    monkeypatch.delenv("BRINGUP_STORE_URL", raising=False)
+    kept = []
+    monkeypatch.setattr(run_module.shutil, "rmtree", lambda path, **_: kept.append(path))
+    with pytest.raises(StoreError) as caught:
+        create_run(tmp_path, "r1", url="postgresql+nodriver://me:very-secret@127.0.0.1:9/runs")
+    assert "very-secret" not in str(caught.value)
+    assert kept == [tmp_path / "r1"]
+    assert "very-secret" not in (tmp_path / "r1" / "store.json").read_text()
+    run_module._given_urls.clear()  # another process
+    with pytest.raises(StoreError, match=r"its events are in postgresql.*me:\*\*\*@127.*set BRINGUP_STORE_URL"):
+        open_run(tmp_path / "r1")
+
+
+@pytest.mark.parametrize("url", ["nonsense", "sqlite://me@host/x.db", "postgresql+nodriver://host/x"])
+def test_a_url_that_cannot_be_used_is_told_and_leaves_nothing(tmp_path, url):
+    with pytest.raises(StoreError, match="database URL cannot be used"):
+        create_run(tmp_path, "r1", url=url)
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_events_of_a_newer_version_are_refused_clearly(tmp_path):

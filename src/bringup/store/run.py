@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from functools import cached_property
@@ -26,6 +27,7 @@ from bringup.verdict import Verdict
 
 DATABASE = "run.db"
 ELSEWHERE = "store.json"  # says where the events are, when not in DATABASE
+_given_urls: dict[Path, str] = {}  # of runs that this process made: with their passwords, which the disk never sees
 
 
 def default_root() -> Path:
@@ -127,7 +129,7 @@ def _locate(folder: Path) -> tuple[str, str, str]:
         except (OSError, ValueError, KeyError) as error:
             raise StoreError(f"run {folder}: {ELSEWHERE} cannot be read: {error}") from error
         if "***" in url:  # passwords are not stored
-            given = os.environ.get("BRINGUP_STORE_URL")
+            given = _given_urls.get(folder.resolve()) or os.environ.get("BRINGUP_STORE_URL")
             if not given:
                 raise StoreError(f"run {folder}: its events are in {url}; set BRINGUP_STORE_URL with the password")
             url = given
@@ -142,11 +144,17 @@ def create_run(root: Path, run: str, url: str | None = None, blobs: str | None =
     """
     folder = root / run
     try:
+        shown = make_url(url).render_as_string(hide_password=True) if url else None
+    except SQLAlchemyError as error:
+        raise StoreError("store: the database URL cannot be used; give one that SQLAlchemy understands") from error
+    try:
         folder.mkdir(parents=True)
-        if url or blobs:
-            _, standard_url, standard_blobs = _locate(folder)
-            url, blobs = url or standard_url, blobs or standard_blobs
-            data = {"run": run, "url": make_url(url).render_as_string(hide_password=True), "blobs": blobs}
+        _, standard_url, standard_blobs = _locate(folder)
+        elsewhere = bool(url or blobs)
+        url, blobs = url or standard_url, blobs or standard_blobs
+        if elsewhere:
+            _given_urls[folder.resolve()] = url
+            data = {"run": run, "url": shown or standard_url, "blobs": blobs}
             (folder / ELSEWHERE).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
     except FileExistsError as error:
         raise StoreError(f"run {folder}: exists already") from error
@@ -154,8 +162,6 @@ def create_run(root: Path, run: str, url: str | None = None, blobs: str | None =
         raise StoreError(
             f"run {folder}: cannot be made: {error.strerror}; give a writable folder with --runs-dir"
         ) from error
-    _, standard_url, standard_blobs = _locate(folder)
-    url, blobs = url or standard_url, blobs or standard_blobs
     lock = RunLock(folder)
     try:
         engine = schema.connect(url, write=True)
@@ -173,6 +179,7 @@ def create_run(root: Path, run: str, url: str | None = None, blobs: str | None =
         return RunLog(folder, run, url, Blobs(blobs), lock)
     except BaseException:
         lock.release()
+        shutil.rmtree(folder, ignore_errors=True)  # made a moment ago, and nothing is in it
         raise
 
 

@@ -57,7 +57,12 @@ _APPEND_ONLY = (
 
 def connect(url: str, *, write: bool) -> Engine:
     """Return an engine for `url`; with `write` the tables are made. Raises StoreError."""
-    engine = create_engine(url)
+    try:
+        engine = create_engine(url)
+    except ImportError as error:
+        raise StoreError(f"store: the database's driver {error.name} is not installed; install it with pip") from error
+    except SQLAlchemyError as error:
+        raise StoreError("store: the database URL cannot be used; give one that SQLAlchemy understands") from error
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _configure_writer if write else _configure_reader)
     try:
