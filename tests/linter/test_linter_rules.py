@@ -621,3 +621,12 @@ def test_no_false_alarm_in_whole_candidates(source: str) -> None:
 
 def test_a_type_is_no_device() -> None:
     assert {v.rule for v in found(in_wrapper("d = torch.device\nx = d('cpu')"))} >= {"device-move"}
+
+
+def test_a_dtype_that_the_target_lacks_is_named() -> None:
+    narrow = DIALECT.model_copy(update={"tl_host": ("tl.float32", "tl.int32")})
+    (violation,) = found(in_wrapper("acc = tl.float64"), dialect=narrow)
+    assert violation.rule == "tl-scope"
+    assert violation.message == "the target has no dtype tl.float64"
+    assert violation.advice == "Its dtypes are tl.float32, tl.int32."
+    assert not found(in_wrapper("acc = tl.float32"), dialect=narrow)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from bringup.linter._kinds import OBJECT, SCALAR, STRING, TENSOR, TENSORS, UNKNOWN
@@ -28,6 +29,7 @@ _PYTHON_ATTRIBUTES = words(
     "type index start stop step real imag"
 )
 _DTYPE_ATTRIBUTES = words("is_floating_point is_complex is_signed itemsize")
+_DTYPE = re.compile(r"tl\.b?(?:u?int|float)\d+\w*")
 _CAST_ADVICE = (
     "A cast is a computation: allocate the output in the right dtype and convert in the kernel (value.to(...))."
 )
@@ -125,7 +127,13 @@ class TlScope(Rule):
         """Look at chains that start at tl or libdevice outside kernels."""
         for zone in _host_zones(context):
             for chain in zone.chains:
-                if chain.root_name in {"tl", "libdevice"} and chain.dotted not in context.allowed.tl_host:
+                if chain.root_name not in {"tl", "libdevice"} or chain.dotted in context.allowed.tl_host:
+                    continue
+                if context.allowed.tl_host and _DTYPE.fullmatch(chain.dotted):
+                    kinds = ", ".join(n for n in context.dialect.tl_host if _DTYPE.fullmatch(n))
+                    message = f"the target has no dtype {chain.dotted}"
+                    yield self.at(context, chain.node, message, f"Its dtypes are {kinds}.")
+                else:
                     yield self.at(context, chain.node, f"{chain.dotted} is used outside a kernel")
 
 
