@@ -20,19 +20,19 @@ class Section(BaseModel):
 class ClientConfig(Section):
     """Which client answers, and how it samples. Keys come from the environment only."""
 
-    name: str = "recorded"
-    model: str | None = None
-    base_url: str | None = None
+    name: str = "recorded"  # recorded, openai, anthropic, mailbox, scripted or a plug-in
+    model: str | None = None  # as the endpoint calls it
+    base_url: str | None = None  # of the endpoint; None: the provider's own
     key_variable: str | None = None  # name of the environment variable that holds the key
-    temperature: float | None = 1.0
-    top_p: float | None = None
-    max_tokens: int | None = None
-    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None
-    system_prompt: str | None = None
-    stream: bool = True
+    temperature: float | None = 1.0  # this and the next three: None leaves the provider's default
+    top_p: float | None = None  # nucleus sampling
+    max_tokens: int | None = None  # of one reply
+    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None  # for models that reason
+    system_prompt: str | None = None  # text before every dialog; None: the one that ships with bringup, "": none
+    stream: bool = True  # read replies as they are written
     concurrency: int = Field(default=32, ge=1)  # calls in flight at once
-    retries: int = Field(default=6, ge=0)
-    timeout_seconds: float = Field(default=600.0, gt=0)
+    retries: int = Field(default=6, ge=0)  # after 429, 5xx, time-outs and broken replies, with growing pauses
+    timeout_seconds: float = Field(default=600.0, gt=0)  # of one call
     path: str | None = None  # recorded: dialogs; mailbox: directory; scripted: script
     options: dict[str, Any] = Field(default_factory=dict)  # for plug-in clients
 
@@ -40,9 +40,9 @@ class ClientConfig(Section):
 class AttemptsConfig(Section):
     """How hard a session tries: the paper's 3 attempts of at most 15 calls."""
 
-    attempts: int = Field(default=3, ge=1)
-    calls: int = Field(default=15, ge=1)
-    context_tokens: int = Field(default=131_072, ge=1024)
+    attempts: int = Field(default=3, ge=1)  # per operator
+    calls: int = Field(default=15, ge=1)  # model calls of one attempt
+    context_tokens: int = Field(default=131_072, ge=1024)  # what the model can read and write in one dialog
     # A new dialog starts when the next prompt would leave less than this share of the context for the reply.
     context_reserve: float = Field(default=0.15, gt=0, lt=1)
     from_scratch: bool = True  # attempts after the first start anew; False: from the latest candidate
@@ -51,11 +51,11 @@ class AttemptsConfig(Section):
 class StatesConfig(Section):
     """Switches of the states, for ablations."""
 
-    lint: bool = True
-    lint_rules: Literal["full", "paper"] = "full"
+    lint: bool = True  # refuse candidates that break the dialect's rules before they are judged
+    lint_rules: Literal["full", "paper"] = "full"  # paper: the published, narrower rules
     compile: bool = True  # the real compile of every launched specialisation
-    debug: bool = True
-    summarise: bool = False  # needs a summariser client
+    debug: bool = True  # tell the model what the target's debugger says about a crash
+    summarise: bool = False  # have long compiler logs summarised; needs `summariser`
 
 
 class JudgeConfig(Section):
@@ -64,45 +64,45 @@ class JudgeConfig(Section):
     case_seconds: float = Field(default=30.0, gt=0)  # wall time of one case
     candidate_seconds: float = Field(default=600.0, gt=0)  # wall time of all cases
     memory_mb: int = Field(default=4096, ge=256)  # above the warm parent's
-    processes: int = Field(default=64, ge=1)
+    processes: int = Field(default=64, ge=1)  # that the candidate may have at once
     output_kb: int = Field(default=64, ge=1)  # what is kept of stdout and stderr
-    keep_going: bool = False
+    keep_going: bool = False  # judge every case, not only up to the first failure
     compile_for: tuple[str, ...] | None = None  # toolchains that must also compile every kernel; None: the target's
-    compile_seconds: float = Field(default=120.0, gt=0)
+    compile_seconds: float = Field(default=120.0, gt=0)  # for one kernel specialisation
 
 
 class BudgetConfig(Section):
     """When a run stops by itself, resumable. None: no limit."""
 
-    tokens: int | None = Field(default=None, ge=1)
-    money: float | None = Field(default=None, gt=0)
-    seconds: float | None = Field(default=None, gt=0)
+    tokens: int | None = Field(default=None, ge=1)  # read and written, all calls together
+    money: float | None = Field(default=None, gt=0)  # in the currency of `prices`
+    seconds: float | None = Field(default=None, gt=0)  # at work, pauses between processes left out
 
 
 class Price(Section):
     """Price of a model in the user's currency per million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached_input: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0)  # tokens read
+    output: float = Field(ge=0)  # tokens written, reasoning included
+    cached_input: float | None = Field(default=None, ge=0)  # tokens read from the provider's cache; None: as `input`
 
 
 class RunConfig(Section):
     """Everything that defines a run."""
 
-    suite: str = "opinfo"
+    suite: str = "opinfo"  # source of operators
     ops: tuple[str, ...] = ("all",)  # globs, @file, all, recorded
-    dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")
-    seed: int = 0
-    target: str = "interpreter"
+    dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")  # of the gate
+    seed: int = 0  # of the cases' inputs
+    target: str = "interpreter"  # NAME or NAME:PROFILE
     jobs: int = Field(default=2, ge=1)  # judge workers
     sessions: int = Field(default=64, ge=1)  # sessions under way at once (they mostly wait for the model)
-    client: ClientConfig = ClientConfig()
-    summariser: ClientConfig | None = None
-    attempts: AttemptsConfig = AttemptsConfig()
-    states: StatesConfig = StatesConfig()
-    judge: JudgeConfig = JudgeConfig()
-    budget: BudgetConfig = BudgetConfig()
+    client: ClientConfig = ClientConfig()  # who writes the kernels
+    summariser: ClientConfig | None = None  # who summarises long compiler logs
+    attempts: AttemptsConfig = AttemptsConfig()  # how hard each session tries
+    states: StatesConfig = StatesConfig()  # which states take part
+    judge: JudgeConfig = JudgeConfig()  # limits on candidates
+    budget: BudgetConfig = BudgetConfig()  # when the run stops by itself
     prices: dict[str, Price] = Field(default_factory=dict)  # model name -> price
     refine_from: str | None = None  # folder of OP.py files or a run id: sessions start from these candidates
 
