@@ -97,6 +97,9 @@ WRAPPER_FAULTS = [
     ("dynamic-code", "__builtins__"),
     ("dynamic-code", "match input:\n    case torch.Tensor(mean=m):\n        m()"),
     ("device-move", "d = {'device': 'cpu'}\ntorch.empty(1, **d)"),
+    ("tensor-value", "list(map(float, input))"),
+    ("tensor-value", "sorted(input.unbind(0), key=float)"),
+    ("tensor-operator", "'%s' % input"),
     ("tensor-value", "sum([t for t in input.unbind(0)])"),
     ("tensor-value", "max(input.split(1))"),
     ("attribute-store", "wrapper.cache = input"),
@@ -630,3 +633,21 @@ def test_a_dtype_that_the_target_lacks_is_named() -> None:
     assert violation.message == "the target has no dtype tl.float64"
     assert violation.advice == "Its dtypes are tl.float32, tl.int32."
     assert not found(in_wrapper("acc = tl.float32"), dialect=narrow)
+
+
+@pytest.mark.parametrize(
+    ("call", "rule"),
+    [
+        ("helper(input)", "tensor-value"),
+        ("helper(t=out)", "tensor-value"),
+        ("helper(3)", None),
+        ("helper(other)", None),
+    ],
+)
+def test_tensors_are_followed_into_helpers(call: str, rule: str | None) -> None:
+    source = in_wrapper(f"n = {call}", extra="def helper(t):\n    return float(t)\n")
+    assert [v.rule for v in found(source)] == ([rule] if rule else [])
+    both = in_wrapper(f"n = {call}\nm = helper(2)", extra="def helper(t):\n    return float(t)\n")
+    assert found(both) == []
+    tested = in_wrapper(f"n = {call}", extra="def helper(t):\n    return t if torch.is_tensor(t) else float(t)\n")
+    assert found(tested) == []

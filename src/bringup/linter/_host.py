@@ -292,7 +292,7 @@ class TensorOperator(Rule):
         for zone in context.module.outside:
             for node in zone.of(ast.BinOp):
                 left, right = kinds.of(node.left), kinds.of(node.right)
-                if left == STRING:
+                if left == STRING and right != TENSOR:
                     continue
                 if TENSOR in (left, right) or isinstance(node.op, ast.MatMult):
                     yield self._found(context, node, node.op)
@@ -338,6 +338,9 @@ class TensorValue(Rule):
             for call in zone.of(ast.Call):
                 if isinstance(call.func, ast.Name) and call.func.id not in zone.bound:
                     name = call.func.id
+                    passed = {a.id for a in (*call.args, *(k.value for k in call.keywords)) if isinstance(a, ast.Name)}
+                    if passed & (_READING | _COMPUTING) and any(kinds.of(a) in (TENSOR, TENSORS) for a in call.args):
+                        yield self.at(context, call, f"{name}() applies a built-in to tensors")
                     given = [kinds.of(a) for a in call.args]
                     if name in _COMPUTING and TENSORS in given:
                         yield self.at(

@@ -81,15 +81,43 @@ class Kinds:
         self._active: set[str] = set()
         self._collected: list[int] = []
         self._zones = {z.name: z for z in module.hosts}
-        for name in [z.name for z in module.hosts if z.name != "wrapper"]:
-            self._returned(name)
-        self._returned("wrapper")
+        self._sites: dict[str, list[Env]] = {}  # host function -> kinds of its arguments, by parameter, at each call
+        self._passed: dict[str, Env] = {}
+        self._infer()
+        # A helper's parameter that is a tensor in every call is a tensor in it; one more round is enough in practice.
+        if self._learn():
+            self._kinds.clear()
+            self._returns.clear()
+            self._infer()
 
     def of(self, node: ast.AST) -> int:
         """Return the kind of an expression."""
         return self._kinds.get(id(node), UNKNOWN)
 
     # -- functions ----------------------------------------------------------------------------------------------
+
+    def _infer(self) -> None:
+        for name in [*(n for n in self._zones if n != "wrapper"), "wrapper"]:
+            self._returned(name)
+
+    def _learn(self) -> bool:
+        """Find parameters that every call gives a tensor; False when that tells nothing new."""
+        for name, calls in self._sites.items():
+            known = self._parameters(self._zones[name].function) if name != "wrapper" else {}  # type: ignore[arg-type]
+            for parameter, kind in known.items():
+                kinds = {call.get(parameter, UNKNOWN) for call in calls}
+                if kind == UNKNOWN and len(kinds) == 1 and kinds <= {TENSOR, TENSORS}:
+                    self._passed.setdefault(name, {})[parameter] = kinds.pop()
+        return bool(self._passed)
+
+    def _site(self, name: str, call: ast.Call, kinds: list[int]) -> None:
+        function = self._module.functions[name]
+        if name not in self._zones or any(isinstance(a, ast.Starred) for a in call.args):
+            return
+        parameters = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+        given = dict(zip(parameters, kinds, strict=False))
+        given.update({k.arg: self.of(k.value) for k in call.keywords if k.arg})
+        self._sites.setdefault(name, []).append(given)
 
     def _returned(self, name: str) -> int:
         if name in self._returns:
@@ -138,6 +166,9 @@ class Kinds:
             if positional and positional[0].arg in {"input", "self"} and positional[0].arg not in tested:
                 required = len(positional) > len(function.args.defaults)
                 env[positional[0].arg] = TENSOR if required else env[positional[0].arg]
+        for parameter, kind in self._passed.get(function.name, {}).items():
+            if parameter in env and parameter not in tested and self._zones[function.name].function is function:
+                env[parameter] = kind
         for variadic in (function.args.vararg, function.args.kwarg):
             if variadic:
                 env[variadic.arg] = OBJECT
@@ -411,6 +442,8 @@ class Kinds:
             self._expression(keyword.value, env)
         function = node.func
         if isinstance(function, ast.Name):
+            if function.id in self._module.functions and function.id not in env:
+                self._site(function.id, node, kinds)
             return self._call_name(function.id, kinds, env)
         if isinstance(function, ast.Attribute):
             name = dotted(function)
