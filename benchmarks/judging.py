@@ -18,7 +18,7 @@ import time
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig
 from bringup.judge import JudgePool
-from bringup.prompts import load_example
+from bringup.prompts import load_examples
 from bringup.suites import get_suite
 
 OPERATORS = ("exp", "argmax", "diag")
@@ -36,6 +36,7 @@ async def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     rounds = parser.parse_args().rounds
     suite = get_suite("opinfo")
+    examples = {example.name: example.source for example in load_examples("plain")}
     fresh = []
     for _ in range(3):
         began = time.perf_counter()
@@ -47,7 +48,7 @@ async def main() -> None:
             starts = []
             for name in OPERATORS:
                 operator = suite.operator(name)
-                candidate = Candidate(source=load_example("plain", name))
+                candidate = Candidate(source=examples[name])
                 times = []
                 first = 0.0
                 for index in range(rounds):
