@@ -37,8 +37,8 @@ def test_every_eligible_operator_has_useful_text(suite: OpInfoSuite) -> None:
         assert len(render_docs(nodes)) <= 24_000
         if operator.name in notes():
             without_own.append(operator.name)
-    # PyTorch itself says nothing on these; the words are ours, or those of the function that they build on.
-    assert len(without_own) < 50
+    # Of these PyTorch has no docstring under their own name (38), or one that says too little.
+    assert 38 <= len(without_own) < 50
     assert len(eligible) > 500
 
 

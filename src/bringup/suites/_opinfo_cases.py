@@ -14,7 +14,6 @@ from bringup.suites._opinfo_samples import Sample, samples
 from bringup.suites._opinfo_tolerance import widened, written
 from bringup.verdict import CaseId
 
-
 _NAN = "PyTorch's CPU kernel gives NaN for ordinary matrices in this dtype; its float64 result, rounded, is expected"
 # (operator, dtype) whose CPU kernel is broken in this dtype and right in float64.
 _ROUNDED = {("matrix_exp", "bfloat16"): _NAN, ("matrix_exp", "float16"): _NAN}
