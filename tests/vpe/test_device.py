@@ -592,6 +592,9 @@ def test_seeds() -> None:
     assert torch.vpe.initial_seed() == 5
     torch.vpe.manual_seed(6)
     assert torch.vpe.default_generators[0].initial_seed() == 6
+    assert isinstance(torch.vpe.default_generators[0], torch.Generator)
+    torch.randn(2, generator=torch.vpe.default_generators[0])
+    torch.vpe.manual_seed(6)
     state = torch.vpe.get_rng_state()
     torch.vpe.default_generators[0].manual_seed(1)
     torch.vpe.set_rng_state(state)
@@ -600,6 +603,36 @@ def test_seeds() -> None:
         torch.vpe.manual_seed(99)
     assert torch.equal(torch.vpe.get_rng_state_all()[0], state)
     assert torch.vpe.seed() == torch.vpe.initial_seed()
+
+
+def test_events_and_streams() -> None:
+    import time
+
+    start, end = torch.vpe.Event(enable_timing=True), torch.vpe.Event(enable_timing=True)
+    with pytest.raises(ValueError, match="must be recorded"):
+        start.elapsed_time(end)
+    start.record()
+    time.sleep(0.01)
+    torch.vpe.current_stream().record_event(end)
+    assert 10 <= start.elapsed_time(end) < 5000
+    assert end.query()
+    with pytest.raises(ValueError, match="enable_timing"):
+        start.elapsed_time(torch.vpe.Event())
+    with torch.vpe.stream(torch.vpe.Stream()):
+        assert torch.vpe.current_stream() == torch.vpe.default_stream()
+    assert torch.vpe.current_stream().device == torch.device("vpe", 0)
+
+
+def test_triton_can_time_functions_on_the_device() -> None:
+    from triton.testing import do_bench
+
+    from bringup import vpe
+
+    vpe.activate("permissive")
+    try:
+        assert do_bench(lambda: torch.empty(10, device="vpe"), warmup=1, rep=2) >= 0
+    finally:
+        vpe.deactivate()
 
 
 # ---------------------------------------------------------------------- process

@@ -232,3 +232,15 @@ def test_a_forked_child_has_memory_of_its_own() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert read(owner.allocation.base, 100) == bytes([1]) * 100
     allocator.check()
+
+
+def test_an_owner_that_dies_while_the_allocator_is_busy_is_freed_later() -> None:
+    """Python's garbage collector may run a destructor in the middle of the allocator's own code, on the same thread."""
+    allocator = Allocator()
+    owner = allocator.allocate(100)
+    record = owner.allocation
+    with allocator._lock:
+        del owner
+        assert not record.freed
+    assert allocator.live() == []
+    assert record.freed

@@ -159,7 +159,7 @@ class Allocator:
         self.limit, self.quarantine_limit, self.cache_limit = limit, quarantine, cache
         self.track_initialised = track_initialised
         self.statistics = Statistics()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._free: dict[int, list[Block]] = {}
         self._cached = 0
         self._arena: Block | None = None
@@ -234,8 +234,8 @@ class Allocator:
     # ------------------------------------------------------------------ release
 
     def _release(self, allocation: Allocation) -> None:
-        # Runs in destructors, which may interrupt this very thread at any allocation of Python's: append is atomic, the
-        # work waits for a moment when the lock is free.
+        # Runs in destructors, which may interrupt this very thread while it holds the lock: append is atomic, and the work
+        # waits for the next call that finds the lock free. So the lock must not be reentrant.
         self._dead.append(allocation)
         if self._lock.acquire(blocking=False):
             try:
@@ -309,15 +309,16 @@ class Allocator:
                     self._check_poison(allocation)
                 else:
                     self._check_red_zones(allocation)
-            self.raise_damage()
+        self.raise_damage()
 
     def raise_damage(self) -> None:
         """Raise `DeviceMemoryError` if damage was found since the last report."""
         with self._lock:
-            if self._damage:
-                problems, self._damage = self._damage, []
-                more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
-                raise DeviceMemoryError("device memory is damaged: " + "; ".join(problems[:5]) + more)
+            self._bury()
+            problems, self._damage = self._damage, []
+        if problems:
+            more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
+            raise DeviceMemoryError("device memory is damaged: " + "; ".join(problems[:5]) + more)
 
     # ------------------------------------------------------------------ questions
 
@@ -367,7 +368,7 @@ _allocators: weakref.WeakSet[Allocator] = weakref.WeakSet()
 def _in_child() -> None:
     # A thread that held the lock in the parent does not exist here.
     for allocator in _allocators:
-        allocator._lock = threading.RLock()
+        allocator._lock = threading.Lock()
 
 
 os.register_at_fork(after_in_child=_in_child)

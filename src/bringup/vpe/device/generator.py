@@ -57,18 +57,15 @@ def _rebuild(state: Any) -> Any:
     return generator
 
 
-class _Lazy:
-    """The default generator; made at the first use, when the device's name is known to torch."""
-
-    _made: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        if _Lazy._made is None:
-            _Lazy._made = Generator("vpe")
-        return getattr(_Lazy._made, name)
+_default: Any = None
 
 
-default_generator: Any = _Lazy()
+def default() -> Any:
+    """The device's default generator."""
+    global _default  # noqa: PLW0603
+    if _default is None:
+        _default = Generator("vpe")
+    return _default
 
 
 def install() -> None:

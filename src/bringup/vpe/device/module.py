@@ -10,14 +10,19 @@ from typing import Any
 import torch
 
 from bringup.vpe import state
-from bringup.vpe.device import tensors
-from bringup.vpe.device.generator import Generator, default_generator
+from bringup.vpe.device import generator, tensors
+from bringup.vpe.device.generator import Generator
+from bringup.vpe.device.streams import Event, Stream, current_stream, default_stream, set_stream, stream
 
 __all__ = [
     "DeviceProperties",
+    "Event",
     "Generator",
+    "Stream",
     "current_device",
+    "current_stream",
     "default_generators",
+    "default_stream",
     "device",
     "device_count",
     "empty_cache",
@@ -46,11 +51,14 @@ __all__ = [
     "set_device",
     "set_rng_state",
     "set_rng_state_all",
+    "set_stream",
+    "stream",
     "synchronize",
 ]
 
 Device = Any  # torch.device | str | int | None
-default_generators = (default_generator,)
+default_generators: tuple[Any, ...] = ()
+"""The device's default generator; filled when the device is enabled."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +172,7 @@ def get_device_properties(which: Device = None) -> DeviceProperties:
 
 def manual_seed(number: int) -> None:
     """Seed the device's default generator."""
-    default_generator.manual_seed(int(number))
+    generator.default().manual_seed(int(number))
 
 
 def manual_seed_all(number: int) -> None:
@@ -174,7 +182,7 @@ def manual_seed_all(number: int) -> None:
 
 def seed() -> int:
     """Seed the default generator from the system; return the seed."""
-    value: int = default_generator.seed()
+    value: int = generator.default().seed()
     return value
 
 
@@ -185,20 +193,20 @@ def seed_all() -> None:
 
 def initial_seed() -> int:
     """Seed of the default generator."""
-    value: int = default_generator.initial_seed()
+    value: int = generator.default().initial_seed()
     return value
 
 
 def get_rng_state(which: Device = None) -> Any:
     """State of the default generator, a CPU tensor of bytes."""
     _index(which)
-    return default_generator.get_state()
+    return generator.default().get_state()
 
 
 def set_rng_state(state: Any, which: Device = None) -> None:
     """Set the state of the default generator."""
     _index(which)
-    default_generator.set_state(state)
+    generator.default().set_state(state)
 
 
 def get_rng_state_all() -> list[Any]:

@@ -93,7 +93,7 @@ def _check_torch() -> None:
 def _register() -> None:
     from torch.utils import backend_registration
 
-    from bringup.vpe.device import autocast, fallback, module, ops, patches
+    from bringup.vpe.device import autocast, fallback, generator, module, ops, patches
 
     class Hooks(torch._C._acc.PrivateUse1Hooks):  # type: ignore[misc]
         def is_available(self) -> bool:
@@ -117,6 +117,7 @@ def _register() -> None:
     fallback.register(every)
     autocast.register(aten, every)
     patches.install()
+    module.default_generators = (generator.default(),)
     # Registrations live as long as these objects.
     _libraries.extend((aten, every))
 
