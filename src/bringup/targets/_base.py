@@ -30,6 +30,14 @@ class Target(Protocol):
         """Return what this target's Triton allows."""
         ...
 
+    def profiles(self) -> tuple[str, ...]:
+        """Return the names of the target's profiles, if it has any."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Return the figures of the chip as plain data, for people and reports; empty when nothing is known."""
+        ...
+
     def environment(self) -> Mapping[str, str]:
         """Return the variables that the worker's process needs before torch and Triton are imported."""
         ...

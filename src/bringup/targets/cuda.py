@@ -41,6 +41,14 @@ class CudaTarget:
         """Return upstream Triton's language."""
         return load_dialect("interpreter")
 
+    def profiles(self) -> tuple[str, ...]:
+        """Devices are numbered, not named."""
+        return ()
+
+    def facts(self) -> dict[str, Any]:
+        """The driver knows the figures, and is not asked without a run."""
+        return {}
+
     def environment(self) -> Mapping[str, str]:
         """Launch errors must be raised by the call that caused them."""
         return {"CUDA_LAUNCH_BLOCKING": "1"}

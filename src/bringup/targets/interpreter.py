@@ -28,6 +28,14 @@ class InterpreterTarget:
         """Return upstream Triton's language, as both the interpreter and a real compiler accept it."""
         return load_dialect("interpreter")
 
+    def profiles(self) -> tuple[str, ...]:
+        """There are none."""
+        return ()
+
+    def facts(self) -> dict[str, Any]:
+        """There is no chip."""
+        return {}
+
     def environment(self) -> Mapping[str, str]:
         """Triton must be told before it is imported."""
         return {"TRITON_INTERPRET": "1"}

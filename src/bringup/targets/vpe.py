@@ -61,6 +61,17 @@ class VpeTarget:
             }
         )
 
+    def profiles(self) -> tuple[str, ...]:
+        """Return the shipped profiles."""
+        from bringup.vpe.profile import profile_names
+
+        return profile_names()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the profile without its prose and lists of functions."""
+        prose = {"title", "description", "tl", "libdevice", "alignment_rule", "notes"}
+        return self.chip.model_dump(mode="json", exclude=prose)
+
     def environment(self) -> Mapping[str, str]:
         """Name the profile to Triton's plug-in."""
         return {"BRINGUP_VPE": self.profile}

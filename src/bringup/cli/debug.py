@@ -1,0 +1,35 @@
+"""`bringup debug`: read a core dump of the virtual accelerator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("debug")(debug)
+
+
+def debug(
+    dump: Annotated[Path, typer.Argument(help="Core dump (JSON) that a fault wrote.")],
+    json_output: Annotated[bool, typer.Option("--json", help="Print the dump as it is.")] = False,
+) -> None:
+    """Print what a fault was: where, which program and PE, the access and the nearest allocation, the variables.
+
+    The debugger state of a session shows a model the same text. Faults write dumps where BRINGUP_VPE_DUMPS says.
+    """
+    from bringup.errors import FormatError
+    from bringup.vpe.debugger import render_dump
+
+    try:
+        data = json.loads(dump.read_text(encoding="utf-8"))
+        text = render_dump(data)
+    except OSError as error:
+        raise FormatError(f"{dump}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FormatError(f"{dump}: not a core dump of vpe: {type(error).__name__}: {error}") from error
+    typer.echo(json.dumps(data, indent=2) if json_output else text)

@@ -1,0 +1,82 @@
+"""`bringup targets`: what kernels can be brought up on."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group of commands."""
+    group = typer.Typer(help="Targets: a device and its toolchain.", no_args_is_help=True)
+    group.command("list")(list_targets)
+    group.command("show")(show)
+    app.add_typer(group, name="targets")
+
+
+def list_targets(json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the targets, built in and from plug-ins, and whether this machine can run them."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from bringup.targets import get_target, targets
+
+    rows = []
+    for name in targets.names():
+        target = get_target(name)
+        rows.append({"name": name, "profiles": target.profiles(), "unavailable": target.unavailable()})
+    if json_output:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("target", "profiles", "on this machine"):
+        table.add_column(column)
+    for row in rows:
+        profiles = ", ".join(str(p) for p in row["profiles"]) if isinstance(row["profiles"], list | tuple) else ""
+        table.add_row(str(row["name"]), profiles or "–", str(row["unavailable"] or "ready"))
+    Console().print(table)
+
+
+def show(
+    spec: Annotated[str, typer.Argument(help="Target, NAME or NAME:PROFILE.")],
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show a target: its dialect of Triton, its rules for kernel authors, and the chip's figures."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from bringup.targets import get_target
+
+    target = get_target(spec)
+    dialect, facts = target.dialect(), target.facts()
+    if json_output:
+        typer.echo(json.dumps({"target": spec, "facts": facts, "dialect": dialect.model_dump(mode="json")}, indent=1))
+        return
+    console = Console()
+    console.print(f"[bold]{spec}[/]  {dialect.description}", highlight=False)
+    if facts:
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for key, value in _flat(facts):
+            table.add_row(key, value)
+        console.print(table)
+    console.print("\n[bold]What a kernel author must know[/]")
+    for rule in dialect.rules:
+        console.print(f"- {rule}", highlight=False, markup=False)
+    for title, names in (("In kernels", dialect.tl_functions), ("In the wrapper, torch", dialect.torch_functions)):
+        console.print(f"\n[bold]{title}[/]: {', '.join(names)}", highlight=False)
+    console.print(f"\n[bold]Also compiled for[/]: {', '.join(target.compile_for) or 'nothing else'}", highlight=False)
+
+
+def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    rows = []
+    for key, value in data.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            rows += _flat(value, f"{name}.")
+        elif isinstance(value, list):
+            rows.append((name, ", ".join(map(str, value))))
+        else:
+            rows.append((name, str(value)))
+    return rows
