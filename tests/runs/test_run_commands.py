@@ -168,6 +168,47 @@ def test_a_bad_configuration_is_told_with_line_and_field(bringup, tmp_path, yaml
     assert message in err
 
 
+def test_retry_failed_is_a_new_run_with_what_was_not_covered(bringup, made, tmp_path):
+    # a reply with eval ends at the linter, so that no judge is started
+    (tmp_path / "script.yaml").write_text(json.dumps({"*": "```python\ndef wrapper(x):\n    return eval(x)\n```"}))
+    retry = ("run", "--retry-failed", "latest", "--client-path", "script.yaml")
+    code, out, _ = bringup(*retry, "--attempts", "1", "--calls", "2")
+    assert code == 1
+    assert out.startswith("2 operators of made-up on interpreter, client scripted\n")
+    assert "covered 0 of 2 operators asked for, all applicable on the target" in out
+    assert "not covered, by last verdict: 2 lint" in out
+    _, out, _ = bringup("status", "latest", "--json")
+    data = json.loads(out)
+    assert data["parent"] == made.run
+    assert [o["operator"] for o in data["operators"]] == ["op001", "op002"]
+    assert (tmp_path / "runs" / data["run"] / "report.html").is_file()
+    code, out, err = bringup(*retry, "--ops", "op001", "--calls", "1", "--attempts", "1", "--json")
+    assert list(json.loads(out)["operators"]) == ["op001"]
+    assert "1 operator of made-up" in err
+
+
+async def test_nothing_to_retry(bringup, tmp_path):
+    await start(tmp_path / "runs", Assembly(lambda *_: reply("passed")), 3)
+    code, _, err = await asyncio.to_thread(bringup, "run", "--retry-failed", "latest")
+    assert code == 2
+    assert "every applicable operator is covered" in err
+
+
+def test_without_a_model_recorded_dialogs_are_replayed_and_it_says_so(bringup):
+    code, out, _ = bringup("run", "--suite", "made-up", "--ops", "nope")
+    assert code == 2
+    assert out.startswith("No model is configured: replaying recorded dialogs (client `recorded`).")
+
+
+def test_a_model_without_a_client_means_an_openai_compatible_endpoint(bringup, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    code, out, err = bringup("run", "--suite", "made-up", "--model", "m")
+    assert code == 3
+    assert "client openai" in out
+    assert "No model" not in out
+    assert "OPENAI_API_KEY" in err
+
+
 def test_resuming_a_run_that_another_process_works_on(bringup, made):
     code = (
         "import sys, time\nfrom pathlib import Path\nfrom bringup.store import resume_run\n"

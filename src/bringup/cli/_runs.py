@@ -170,6 +170,12 @@ def print_result(result: RunResult, console: Console) -> None:
         table = operators_table(summaries, only_failing=True)
         if table.row_count <= 20:
             console.print(table)
+        else:
+            stopped = [s for s in summaries.values() if s.outcome == "stopped"]
+            for summary in stopped[:1]:
+                words = f"{count(len(stopped), 'session')} stopped, the first {summary.operator}: {summary.reason}"
+                console.print(Text(words, style="yellow"))
+            console.print(Text(f"list     bringup status {result.run} --failing"), soft_wrap=True)
     skipped = [s for s in summaries.values() if not s.applicable]
     for summary in skipped[:5]:
         console.print(Text(f"not applicable on the target: {summary.operator}: {summary.reason}", style="dim"))
