@@ -11,6 +11,7 @@ from bringup.errors import ConfigError
 from bringup.linter import lint
 from bringup.prompts import EXAMPLES, load_examples
 from bringup.suites import get_suite
+from bringup.targets import get_target
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -22,6 +23,14 @@ def test_examples_are_well_formed_and_clean(name: str) -> None:
     assert operator.call_shapes
     assert lint(candidate, load_dialect("interpreter"), operator) == []
     assert "import" not in example.source
+
+
+@pytest.mark.parametrize("target", ["interpreter", "vpe:pe64"])
+def test_every_target_has_examples_that_its_linter_accepts(target: str) -> None:
+    dialect = get_target(target).dialect()
+    for example in load_examples(dialect.examples):
+        operator = get_suite("opinfo").operator(example.name)
+        assert lint(Candidate(source=example.source), dialect, operator) == [], (target, example.name)
 
 
 async def test_examples_pass_every_case_and_compile_for_a_gpu() -> None:

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from bringup.linter._kinds import OBJECT, SCALAR, STRING, TENSOR, TENSORS, UNKNOWN
-from bringup.linter._module import PROVIDED, Chain, Zone, dotted, words
+from bringup.linter._lattice import OBJECT, STRING, TENSOR, TENSORS, UNKNOWN
+from bringup.linter._module import PROVIDED, Chain, Zone, words
 from bringup.linter._operators import reads_values
 from bringup.linter._rule import Context, Rule
 from bringup.verdict import Violation
@@ -430,5 +430,3 @@ HOST_RULES: tuple[type[Rule], ...] = (
     TensorValue,
     TensorIndex,
 )
-
-__all__ = ["HOST_RULES", "SCALAR", "dotted"]

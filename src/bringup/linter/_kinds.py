@@ -7,68 +7,28 @@ It errs towards "unknown": a kind is only given when the code leaves no doubt, s
 from __future__ import annotations
 
 import ast
-from typing import Final
 
-from bringup.linter._module import Module, arguments, dotted, nested_zone, words
-
-UNKNOWN: Final = 0
-NONE: Final = 1
-SCALAR: Final = 2  # numbers, bools, dtypes, devices, sizes and tuples of those
-STRING: Final = 3
-TENSOR: Final = 4
-TENSORS: Final = 5  # a list or tuple of tensors
-OBJECT: Final = 6  # certainly no tensor, but its elements may be anything
+from bringup.linter._lattice import (
+    EVIDENCE,
+    NONE,
+    OBJECT,
+    PASSING_BUILTINS,
+    SCALAR,
+    SCALAR_ATTRIBUTES,
+    SCALAR_BUILTINS,
+    STRING,
+    TENSOR,
+    TENSOR_ATTRIBUTES,
+    TENSORS,
+    UNKNOWN,
+    arithmetic,
+    join,
+    method_result,
+    torch_result,
+)
+from bringup.linter._module import Module, arguments, dotted, nested_zone
 
 Env = dict[str, int]
-
-# Only tensors have these, so a parameter on which one is used is a tensor.
-_EVIDENCE = words(
-    "shape stride dtype device ndim dim is_contiguous contiguous element_size storage_offset view reshape "
-    "unsqueeze expand permute transpose detach clone new_empty as_strided numel"
-)
-_SCALAR_METHODS = words(
-    "numel dim size stride element_size is_contiguous storage_offset data_ptr item tolist get_device "
-    "nelement ndimension is_floating_point is_complex is_signed is_conj is_neg is_same_size bit_length "
-    "is_integer"
-)
-_SCALAR_ATTRIBUTES = words(
-    "shape dtype device ndim layout itemsize nbytes is_cuda requires_grad eps max min tiny bits "
-    "smallest_normal is_floating_point is_complex is_signed type index"
-)
-_TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})
-_SEQUENCE_VIEWS = frozenset(
-    {"split", "chunk", "unbind", "tensor_split", "split_with_sizes", "hsplit", "vsplit", "dsplit"}
-)
-# Only tensors have these methods, and they return tensors.
-_TENSOR_METHODS = words(
-    "contiguous view reshape expand expand_as permute transpose unsqueeze squeeze flatten as_strided "
-    "detach clone new_empty narrow select movedim broadcast_to view_as"
-)
-_TORCH_TENSORS = words(
-    "empty empty_like empty_strided empty_permuted as_strided broadcast_to clone detach diagonal flatten "
-    "moveaxis movedim narrow permute ravel reshape select squeeze swapaxes swapdims t transpose unflatten "
-    "unsqueeze zeros ones full zeros_like ones_like full_like tensor arange"
-)
-_TORCH_SEQUENCES = words("broadcast_tensors chunk dsplit hsplit meshgrid split tensor_split unbind vsplit")
-_TORCH_SCALARS = words(
-    "broadcast_shapes can_cast finfo get_default_dtype iinfo is_complex is_floating_point is_same_size "
-    "is_tensor numel promote_types result_type Size"
-)
-_SCALAR_BUILTINS = words("int float bool len round divmod pow range isinstance any all repr str slice")
-_PASSING_BUILTINS = words("abs min max sum list tuple sorted reversed")
-
-
-def join(a: int, b: int) -> int:
-    """The kind of a value that is `a` on one path and `b` on another."""
-    if a == b:
-        return a
-    if NONE in (a, b):
-        return a + b - NONE
-    if {a, b} == {SCALAR, STRING}:
-        return SCALAR
-    if {a, b} <= {SCALAR, STRING, OBJECT}:
-        return OBJECT
-    return UNKNOWN
 
 
 class Kinds:
@@ -148,7 +108,7 @@ class Kinds:
             for n in ast.walk(call.args[0])
             if isinstance(n, ast.Name)
         }
-        evidence = {c.root_name for c in zone.chains if c.path[0] in _EVIDENCE}
+        evidence = {c.root_name for c in zone.chains if c.path[0] in EVIDENCE}
         env: Env = {}
         for argument in arguments(function.args):
             name = argument.arg
@@ -197,7 +157,7 @@ class Kinds:
             if isinstance(node.target, ast.Name):
                 left = env.get(node.target.id, UNKNOWN)
                 self._note(node.target, left)
-                env[node.target.id] = _arithmetic(left, right)
+                env[node.target.id] = arithmetic(left, right)
             else:
                 self._expression(node.target, env)
         elif isinstance(node, ast.Return):
@@ -342,7 +302,7 @@ class Kinds:
             left, right = self._expression(node.left, env), self._expression(node.right, env)
             if left == STRING and isinstance(node.op, ast.Mod):
                 return STRING
-            return _arithmetic(left, right)
+            return arithmetic(left, right)
         if isinstance(node, ast.UnaryOp):
             kind = self._expression(node.operand, env)
             return SCALAR if isinstance(node.op, ast.Not) else kind
@@ -430,9 +390,9 @@ class Kinds:
         if name and name.split(".")[0] in {"torch", "triton", "tl", "math"}:
             return SCALAR
         kind = self._expression(node.value, env)
-        if node.attr in _TENSOR_ATTRIBUTES and kind == TENSOR:
+        if node.attr in TENSOR_ATTRIBUTES and kind == TENSOR:
             return TENSOR
-        if node.attr in _SCALAR_ATTRIBUTES and kind not in (TENSORS, OBJECT):
+        if node.attr in SCALAR_ATTRIBUTES and kind not in (TENSORS, OBJECT):
             return SCALAR
         return SCALAR if kind == SCALAR else UNKNOWN
 
@@ -449,11 +409,11 @@ class Kinds:
             name = dotted(function)
             root, _, rest = name.partition(".")
             if root == "torch":
-                return _torch_result(rest)
+                return torch_result(rest)
             if root in {"triton", "math"}:
                 return SCALAR
             kind = self._expression(function.value, env)
-            return _method_result(function.attr, kind)
+            return method_result(function.attr, kind)
         if isinstance(function, ast.Subscript):  # a kernel launch
             self._expression(function, env)
             return NONE
@@ -465,47 +425,15 @@ class Kinds:
             return UNKNOWN
         if name in self._module.functions:
             return self._returned(name)
-        if name in _SCALAR_BUILTINS:
+        if name in SCALAR_BUILTINS:
             return STRING if name in {"str", "repr"} else SCALAR
-        if name in _PASSING_BUILTINS:
+        if name in PASSING_BUILTINS:
             if all(k == SCALAR for k in kinds) and kinds:
                 return SCALAR
             if name in {"list", "tuple", "reversed"}:
                 return kinds[0] if kinds and kinds[0] == TENSORS else OBJECT
             return UNKNOWN
         return OBJECT if name in {"set", "dict", "frozenset", "zip", "enumerate", "map", "filter", "iter"} else UNKNOWN
-
-
-def _arithmetic(left: int, right: int) -> int:
-    if left in (TENSORS, OBJECT) or right in (TENSORS, OBJECT):
-        return TENSORS if left == right == TENSORS else OBJECT if UNKNOWN not in (left, right) else UNKNOWN
-    if TENSOR in (left, right):
-        return TENSOR
-    if STRING in (left, right):
-        return STRING if UNKNOWN not in (left, right) else UNKNOWN
-    return SCALAR if left == right == SCALAR else UNKNOWN
-
-
-def _torch_result(name: str) -> int:
-    if name in _TORCH_TENSORS:
-        return TENSOR
-    if name in _TORCH_SEQUENCES:
-        return TENSORS
-    return SCALAR if name in _TORCH_SCALARS else UNKNOWN
-
-
-def _method_result(method: str, receiver: int) -> int:
-    if receiver == TENSOR:
-        if method in _SCALAR_METHODS:
-            return SCALAR
-        return TENSORS if method in _SEQUENCE_VIEWS else TENSOR
-    if receiver == STRING:
-        return UNKNOWN if method == "split" else STRING
-    if receiver == UNKNOWN:
-        if method in _SCALAR_METHODS:
-            return SCALAR
-        return TENSOR if method in _TENSOR_METHODS else UNKNOWN
-    return SCALAR if receiver == SCALAR else UNKNOWN
 
 
 def _merge(a: Env | None, b: Env | None) -> Env | None:

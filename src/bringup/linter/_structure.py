@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
-from bringup.linter._module import PROVIDED, Zone, arguments, decorator_name, dotted
+from bringup.linter._module import PROVIDED, Zone, decorator_name, dotted
 from bringup.linter._operators import computes
 from bringup.linter._rule import Context, Rule
 from bringup.operators import CallShape
@@ -374,5 +374,3 @@ STRUCTURE_RULES: tuple[type[Rule], ...] = (
     Shadowing,
     ModuleState,
 )
-
-__all__ = ["STRUCTURE_RULES", "arguments", "signature_problem"]
