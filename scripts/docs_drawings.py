@@ -1,0 +1,234 @@
+"""The documentation's drawings as SVG. They follow the reader's light or dark preference and need nothing else.
+
+The rooms are read from the import contract in pyproject.toml, the states and transitions from the engine's table; a
+state that has no place here is an error, so that a drawing never shows less than the code has.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from html import escape
+from pathlib import Path
+
+from bringup.session.table import ENDS, TABLE, State
+
+STYLE = """
+text { font: 13px system-ui, sans-serif; fill: #1b232c; }
+.small { font-size: 11.5px; fill: #5a6774; }
+.box { fill: #f3f6f9; stroke: #9fb0c0; }
+.model { fill: #e3eefb; stroke: #5b8fd0; }
+.good { fill: #def3e7; stroke: #3f9e6b; }
+.bad { fill: #fbe6e4; stroke: #c76b64; }
+.guest { fill: #fdf0d9; stroke: #cf9b3d; }
+.group { fill: none; stroke: #9fb0c0; stroke-dasharray: 4 3; }
+.edge { fill: none; stroke: #6b7a88; stroke-width: 1.3; }
+.tip { fill: #6b7a88; }
+.page { fill: #ffffff; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e4e9ee; } .small { fill: #9aa7b4; }
+  .box { fill: #232b34; stroke: #566575; } .model { fill: #1d3048; stroke: #5b8fd0; }
+  .good { fill: #1b3627; stroke: #43a974; } .bad { fill: #412422; stroke: #cf6f68; }
+  .guest { fill: #3a2f1a; stroke: #c7983f; }
+  .group { stroke: #566575; } .edge { stroke: #8a98a6; } .tip { fill: #8a98a6; } .page { fill: #1e2129; }
+}
+""".strip()
+
+
+def drawings(root: Path) -> dict[str, str]:
+    """Return every drawing by name."""
+    return {"state-machine": state_machine(), "rooms": rooms(root), "processes": processes()}
+
+
+def svg(width: int, height: int, title: str, shapes: list[str]) -> str:
+    """Return a drawing with a title for readers that cannot see it."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img">\n<title>{escape(title)}</title>\n<style>\n{STYLE}\n</style>\n'
+        f'<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        f'<path class="tip" d="M0 0L8 4L0 8z"/></marker></defs>\n'
+        f'<rect class="page" width="{width}" height="{height}"/>\n' + "\n".join(shapes) + "\n</svg>\n"
+    )
+
+
+def box(
+    x: float, y: float, width: float, height: float, lines: list[str], style: str = "box", rx: int = 8
+) -> list[str]:
+    """Return a box with centred lines; the first is in normal size, the others are small."""
+    shapes = [f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{rx}"/>']
+    top = y + height / 2 - (len(lines) - 1) * 8 + 4.5
+    for index, line in enumerate(lines):
+        small = ' class="small"' if index else ""
+        shapes.append(
+            f'<text{small} x="{x + width / 2:g}" y="{top + index * 16:g}" text-anchor="middle">{escape(line)}</text>'
+        )
+    return shapes
+
+
+# The state machine ------------------------------------------------------------------------------------------------
+
+WIDE, HIGH = 118.0, 36.0
+PLACES: dict[State, tuple[float, float]] = {  # centres
+    State.START: (90, 150),
+    State.GENERATE: (440, 150),
+    State.NEW_DIALOG: (740, 60),
+    State.NEXT_ATTEMPT: (740, 190),
+    State.EXHAUSTED: (1010, 190),
+    State.NOT_APPLICABLE: (90, 270),
+    State.LINT: (150, 400),
+    State.JUDGE: (440, 400),
+    State.DIAGNOSE: (740, 400),
+    State.COVERED: (440, 520),
+    State.DEBUG: (1010, 330),
+    State.SUMMARISE: (1010, 400),
+    State.STOPPED: (740, 520),
+    State.ANY: (1010, 520),
+}
+# How an edge bends away from the straight line (pixels to its left), and where on it (0 to 1) its words stand.
+BENDS: dict[tuple[State, State], tuple[float, float]] = {
+    (State.GENERATE, State.NEXT_ATTEMPT): (8, 0.55),
+    (State.NEXT_ATTEMPT, State.GENERATE): (14, 0.5),
+    (State.GENERATE, State.NEW_DIALOG): (20, 0.55),
+    (State.NEW_DIALOG, State.GENERATE): (12, 0.45),
+    (State.GENERATE, State.LINT): (30, 0.5),
+    (State.LINT, State.GENERATE): (30, 0.5),
+    (State.DIAGNOSE, State.GENERATE): (0, 0.4),
+    (State.DEBUG, State.GENERATE): (22, 0.25),
+    (State.SUMMARISE, State.GENERATE): (14, 0.3),
+}
+
+
+def state_machine() -> str:
+    """Draw every row of the engine's table."""
+    together: dict[tuple[State, State], list[str]] = {}
+    for row in TABLE:
+        together.setdefault((row.state, row.to), []).append(row.on.value)
+    shapes: list[str] = []
+    labels: list[str] = []
+    for (state, to), reasons in together.items():
+        if to is State.BEFORE:  # back to wherever it was: said in words below
+            continue
+        line, words = _loop(state, reasons) if state is to else _edge(state, to, reasons)
+        shapes.append(line)
+        labels += words
+    shapes += labels  # over all lines
+    for state, (x, y) in PLACES.items():
+        style = {State.GENERATE: "model", State.SUMMARISE: "model", State.COVERED: "good"}.get(state, "box")
+        if state in ENDS and state is not State.COVERED:
+            style = "bad"
+        shapes += box(
+            x - WIDE / 2, y - HIGH / 2, WIDE, HIGH, ["any state" if state is State.ANY else state.value], style
+        )
+    missing = {s for row in TABLE for s in (row.state, row.to)} - set(PLACES) - {State.BEFORE}
+    if missing:
+        raise ValueError(f"no place in the drawing for {', '.join(sorted(missing))}: add it to PLACES")
+    note = "Blue: the model is called. A stopped session that is resumed goes on where it stopped."
+    shapes.append(f'<text class="small" x="30" y="572">{note}</text>')
+    return svg(1100, 590, "The states of a session and what moves it from one to the next", shapes)
+
+
+def _edge(state: State, to: State, reasons: list[str]) -> tuple[str, list[str]]:
+    (x1, y1), (x2, y2) = PLACES[state], PLACES[to]
+    bend, at = BENDS.get((state, to), (0.0, 0.5))
+    length = math.hypot(x2 - x1, y2 - y1)
+    # the control point of a quadratic curve lies twice as far out as the curve
+    cx = (x1 + x2) / 2 + 2 * bend * (y2 - y1) / length
+    cy = (y1 + y2) / 2 - 2 * bend * (x2 - x1) / length
+    sx, sy = _border(x1, y1, cx, cy)
+    ex, ey = _border(x2, y2, cx, cy)
+    lx = (1 - at) ** 2 * sx + 2 * at * (1 - at) * cx + at**2 * ex
+    ly = (1 - at) ** 2 * sy + 2 * at * (1 - at) * cy + at**2 * ey
+    path = f"M{sx:.1f} {sy:.1f}Q{cx:.1f} {cy:.1f} {ex:.1f} {ey:.1f}"
+    return f'<path class="edge" d="{path}" marker-end="url(#tip)"/>', _words(lx, ly, reasons)
+
+
+def _loop(state: State, reasons: list[str]) -> tuple[str, list[str]]:
+    x, y = PLACES[state]
+    top = y - HIGH / 2
+    path = f"M{x - 34:g} {top:g}C{x - 44:g} {top - 34:g} {x + 44:g} {top - 34:g} {x + 34:g} {top:g}"
+    return f'<path class="edge" d="{path}" marker-end="url(#tip)"/>', _words(x, top - 36, reasons)
+
+
+def _border(x: float, y: float, towards_x: float, towards_y: float) -> tuple[float, float]:
+    """Return where the line from a box's centre leaves the box."""
+    dx, dy = towards_x - x, towards_y - y
+    scale = min(
+        (WIDE / 2 + 3) / abs(dx) if dx else math.inf,
+        (HIGH / 2 + 3) / abs(dy) if dy else math.inf,
+    )
+    return x + dx * scale, y + dy * scale
+
+
+def _words(x: float, y: float, reasons: list[str]) -> list[str]:
+    lines = [line for reason in reasons for line in reason.split(", ", 1)] if len(reasons) == 1 else reasons
+    shapes = []
+    for index, line in enumerate(lines):
+        at = y + 4 + (index - (len(lines) - 1) / 2) * 14
+        width = 6.1 * len(line) + 6
+        shapes.append(f'<rect class="page" x="{x - width / 2:.1f}" y="{at - 11:.1f}" width="{width:.1f}" height="14"/>')
+        shapes.append(f'<text class="small" x="{x:.1f}" y="{at:.1f}" text-anchor="middle">{escape(line)}</text>')
+    return shapes
+
+
+# The rooms --------------------------------------------------------------------------------------------------------
+
+
+def rooms(root: Path) -> str:
+    """Draw the layers of the import contract, the uppermost first."""
+    data = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = next(c for c in data["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
+    shapes: list[str] = []
+    width, gap, high = 900.0, 12.0, 40.0
+    y = 16.0
+    for layer in contract["layers"]:
+        names = [name.strip().removeprefix("bringup.").strip("()") for name in layer.split("|")]
+        each = (width - gap * (len(names) - 1)) / len(names)
+        for index, name in enumerate(names):
+            shapes += box(20 + index * (each + gap), y, each, high, [name])
+        y += high + 22
+        shapes.append(f'<path class="edge" d="M470 {y - 21:g}V{y - 2:g}" marker-end="url(#tip)"/>')
+    shapes.pop()
+    return svg(
+        940, int(y), "The rooms in layers: each may import those below it, never those above or beside it", shapes
+    )
+
+
+# The judge's processes --------------------------------------------------------------------------------------------
+
+
+def processes() -> str:
+    """Draw the process tree of one judge."""
+    shapes: list[str] = []
+
+    def arrow(points: str, words: str = "", x: float = 0, y: float = 0) -> None:
+        shapes.append(f'<path class="edge" d="{points}" marker-end="url(#tip)"/>')
+        if words:
+            shapes.append(f'<text class="small" x="{x:g}" y="{y:g}" text-anchor="middle">{escape(words)}</text>')
+
+    shapes += box(330, 14, 300, 52, ["bringup", "waits: models, store, judge"])
+    shapes += box(60, 118, 300, 52, ["warm parent “run”", "torch, Triton, OpInfo imported once"])
+    shapes += box(600, 118, 300, 52, ["warm parent “compile”", "Triton for real hardware, imported once"])
+    shapes += box(60, 222, 300, 68, ["referee, one a job", "rebuilds cases, computes references,", "compares, decides"])
+    shapes += box(60, 342, 300, 52, ["spawner", "forked before any reference was computed"])
+    shapes += box(600, 342, 300, 52, ["spawner", "one a job"])
+    shapes += box(60, 456, 300, 68, ["worker", "runs the candidate's wrapper,", "and nothing else"], "guest")
+    shapes += box(
+        600, 456, 300, 68, ["worker", "compiles the kernels for sm_90, gfx942, …", "and nothing else"], "guest"
+    )
+    shapes.append('<rect class="group" x="40" y="420" width="880" height="124" rx="10"/>')
+    shapes.append(
+        '<text class="small" x="480" y="538" text-anchor="middle">own namespaces, limits on memory, time and '
+        "processes, no network, no secrets</text>"
+    )
+    arrow("M420 66V92H210V116", "starts", 300, 88)
+    arrow("M540 66V92H750V116", "starts", 660, 88)
+    arrow("M210 170V220", "forks", 232, 200)
+    arrow("M210 290V340", "forks", 232, 320)
+    arrow("M210 394V454", "forks", 232, 412)
+    arrow("M750 170V340", "forks", 772, 260)
+    arrow("M750 394V454", "forks", 772, 412)
+    arrow("M360 488H420V270H364", "outputs, as bytes", 474, 385)
+    arrow("M598 500H540V246H364", "“it compiles”, or the log", 458, 238)
+    return svg(
+        960, 560, "The judge's processes: two warm parents, a referee, and workers that only run or compile", shapes
+    )

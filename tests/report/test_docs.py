@@ -1,0 +1,89 @@
+"""The documentation: generated pages say what the code does, and the site needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def reference():
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        import docs_reference
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+    return docs_reference
+
+
+def test_generated_pages_are_current(reference):
+    stale = [n for n, text in reference.pages().items() if (ROOT / "docs" / n).read_text(encoding="utf-8") != text]
+    assert not stale, f"run `{reference.AGAIN}`"
+
+
+def test_every_command_and_option_is_in_the_reference(reference):
+    page = reference.cli_page()
+    root = reference.typer.main.get_command(reference.build_app())
+    commands = list(reference.walk(root, "bringup"))
+    assert "bringup ops show" in dict(commands)
+    for name, command in commands:
+        section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        for param in command.params:
+            if param.param_type_name == "option" and param.name != "help" and not param.hidden:
+                assert all(re.search(rf"`{re.escape(option)}[ `]", section) for option in param.opts), (name, param)
+
+
+def test_every_field_of_the_configuration_has_its_comment(reference):
+    page = reference.configuration_page()
+    for model, prefix in reference.SECTIONS:
+        for field in model.model_fields:
+            dotted = f"{prefix}.{field}" if prefix else field
+            assert re.search(rf"^\| `{re.escape(dotted)}` \| .+ \| .+ \| \S.+ \|$", page, re.MULTILINE), dotted
+
+
+def test_the_example_and_the_defaults_are_valid_configurations(reference, tmp_path):
+    from bringup.config import RunConfig, load_config
+
+    example, default = tmp_path / "example.yaml", tmp_path / "default.yaml"
+    example.write_text(reference.EXAMPLE)
+    default.write_text(reference.defaults())
+    assert load_config(example).attempts.calls == 15
+    assert load_config(default) == RunConfig()
+
+
+def test_a_state_without_a_place_in_the_drawing_is_an_error(reference, monkeypatch):
+    from bringup.session.table import State
+
+    places = {s: p for s, p in reference.docs_drawings.PLACES.items() if s is not State.DEBUG}
+    monkeypatch.setattr(reference.docs_drawings, "PLACES", places)
+    with pytest.raises((KeyError, ValueError), match="debug"):
+        reference.docs_drawings.state_machine()
+
+
+def test_the_drawing_of_the_state_machine_names_every_condition(reference):
+    from bringup.session.table import TABLE, State
+
+    drawn = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", reference.docs_drawings.state_machine()))
+    for row in TABLE:
+        if row.to is not State.BEFORE:
+            assert all(part in drawn for part in row.on.value.split(", ", 1)), row
+
+
+def test_the_site_builds_strictly_and_fetches_nothing(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 10
+    for page in pages:
+        html = page.read_text(encoding="utf-8")
+        fetched = re.findall(r"<(?:script|img|iframe|source|link)\b[^>]*?(?:src|href)=[\"'](https?:[^\"']*)", html)
+        assert not fetched, page
+        assert 'class="mermaid"' not in html  # its script would come from elsewhere
+    assert "drawings/state-machine.svg" in (tmp_path / "site" / "state-machine.html").read_text(encoding="utf-8")
