@@ -542,3 +542,16 @@ def test_import_is_light() -> None:
 
     code = "import sys, bringup.vpe.libdevice as l; l.function_names(); assert 'llvmlite' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow
+def test_coefficients_are_what_the_fit_gives(capsys: pytest.CaptureFixture[str]) -> None:
+    from bringup.vpe.libdevice import coefficients, fit
+
+    fit.main()
+    fresh: dict[str, Any] = {}
+    exec(capsys.readouterr().out, fresh)
+    names = [name for name in vars(coefficients) if name.isupper()]
+    assert len(names) > 12
+    for name in names:
+        assert fresh[name] == getattr(coefficients, name), name

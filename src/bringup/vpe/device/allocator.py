@@ -234,8 +234,8 @@ class Allocator:
     # ------------------------------------------------------------------ release
 
     def _release(self, allocation: Allocation) -> None:
-        # Runs in destructors, which may interrupt this very thread while it holds the lock: append is atomic, and the work
-        # waits for the next call that finds the lock free. So the lock must not be reentrant.
+        # Runs in destructors, which may interrupt this very thread while it holds the lock: append is atomic, and the
+        # work waits for the next call that finds the lock free. So the lock must not be reentrant.
         self._dead.append(allocation)
         if self._lock.acquire(blocking=False):
             try:
