@@ -143,7 +143,7 @@ class KernelHandle(Rule):
     """Kernels are launched, chosen or called from kernels; nothing else is done with them."""
 
     id = "kernel-handle"
-    title = "kernels are only launched as kernel[grid](...): no attributes, no direct calls outside kernels"
+    title = "kernels are only launched as `kernel[grid](...)`: no attributes, no direct calls outside kernels"
     advice = "Launch with kernel_name[grid](arguments)."
 
     def check(self, context: Context) -> Iterator[Violation]:
