@@ -6,6 +6,7 @@ import ctypes
 import gc
 import itertools
 import os
+import sys
 import threading
 
 import pytest
@@ -175,6 +176,24 @@ def test_empty_cache_gives_large_blocks_back() -> None:
     gc.collect()
     assert allocator.statistics.reserved < 8 << 20
     assert allocator.statistics.quarantined == 0
+
+
+def test_memory_kept_back_is_given_up_before_an_allocation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules[Allocator.__module__]
+
+    allocator = Allocator()
+    owner = allocator.allocate(4 << 20)
+    del owner
+    real, held = module._mapping, allocator.statistics
+
+    def scarce(size: int) -> object:
+        allocator_holds = held.quarantined + allocator._cached
+        if allocator_holds:
+            raise OSError("no memory while some is kept back")
+        return real(size)
+
+    monkeypatch.setattr(module, "_mapping", scarce)
+    assert allocator.allocate(6 << 20).allocation.nbytes == 6 << 20
 
 
 def test_map_of_written_bytes() -> None:

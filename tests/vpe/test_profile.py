@@ -110,7 +110,7 @@ def test_prose_is_filled_in_and_agrees_with_the_figures(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_figure_has_its_source_or_says_chosen(name: str) -> None:
-    """In the base profiles each line of the cost section and each limit carries a comment; derived ones say so at the top."""
+    """In base profiles each line of the cost section carries a comment; derived ones say so at the top."""
     path = Path(__file__).parents[2] / "src/bringup/vpe/profiles" / f"{name}.yaml"
     text = path.read_text(encoding="utf-8")
     assert text.startswith("#")

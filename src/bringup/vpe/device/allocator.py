@@ -130,6 +130,17 @@ def _first_other(address: int, byte: int, nbytes: int) -> int:
     return next((i for i, value in enumerate(data) if value != byte), nbytes)
 
 
+def _mapping(size: int) -> mmap.mmap:
+    """Fresh pages; raises `OSError` when there are none.
+
+    Private ones: a forked child must not share its tensors with the parent, which Python's default would do.
+    """
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (ValueError, OverflowError) as error:
+        raise OSError(f"no such size: {error}") from None
+
+
 def _size_class(nbytes: int) -> int:
     """Round up to one of eight steps between powers of two, so that freed blocks fit later requests."""
     nbytes = max(nbytes, 256)
@@ -147,7 +158,7 @@ class Allocator:
         *,
         limit: int | None = None,
         quarantine: int = 64 << 20,
-        cache: int = 1 << 30,
+        cache: int = 256 << 20,
         track_initialised: bool = True,
     ) -> None:
         """Sizes are bytes.
@@ -220,10 +231,13 @@ class Allocator:
 
     def _map(self, size: int) -> Block:
         try:
-            # Private: a forked child must not share its tensors with the parent, which Python's default would do.
-            mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        except (OSError, ValueError, OverflowError) as error:
-            raise OutOfDeviceMemory(f"vpe out of memory: the host refuses {size} bytes ({error})") from None
+            mapping = _mapping(size)
+        except OSError:
+            self._flush()
+            try:
+                mapping = _mapping(size)
+            except OSError as error:
+                raise OutOfDeviceMemory(f"vpe out of memory: the host refuses {size} bytes ({error})") from None
         self.statistics.reserved += size
         weakref.finalize(mapping, self._unmapped, size)
         return Block(ctypes.addressof(ctypes.c_char.from_buffer(mapping)), size, mapping)
@@ -351,10 +365,13 @@ class Allocator:
         """End all quarantines and give cached large blocks back to the host; small ones stay with their arenas."""
         with self._lock:
             self._bury()
-            while self._quarantine:
-                self._retire(self._quarantine.popleft())
-            for size in [size for size in self._free if size >= _OWN_MAPPING_BYTES]:
-                self._cached -= size * len(self._free.pop(size))
+            self._flush()
+
+    def _flush(self) -> None:
+        while self._quarantine:
+            self._retire(self._quarantine.popleft())
+        for size in [size for size in self._free if size >= _OWN_MAPPING_BYTES]:
+            self._cached -= size * len(self._free.pop(size))
 
     def reset_peak(self) -> None:
         """Let the peak start again from what is allocated now."""
