@@ -265,7 +265,7 @@ def limit(constraint: Any) -> str:
     """Return a constraint in signs."""
     signs = ((Ge, "≥", "ge"), (Gt, ">", "gt"), (Le, "≤", "le"), (Lt, "<", "lt"))
     return next(
-        (f"{sign} {getattr(constraint, name)}" for kind, sign, name in signs if isinstance(constraint, kind)), ""
+        (f"{sign}\u00a0{getattr(constraint, name)}" for kind, sign, name in signs if isinstance(constraint, kind)), ""
     )
 
 
