@@ -1,0 +1,153 @@
+"""Launches: threads, forks, caches, counters, modelled time, other people's processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+import bringup.vpe as vpe
+from bringup.vpe import launch, native
+
+pytestmark = pytest.mark.usefixtures("permissive")
+
+
+@triton.jit
+def k_add(x, y, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(o + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+
+
+def add(n, block=256):
+    x, y, o = torch.randn(n), torch.randn(n), torch.empty(n)
+    k_add[(triton.cdiv(n, block),)](x, y, o, n, B=block)
+    return torch.equal(o, x + y)
+
+
+def test_counters_and_modelled_time_are_exact_and_deterministic():
+    vpe.clear_launches()
+    n = 100_000
+    assert add(n)
+    assert add(n)
+    first, second = vpe.last_launches()
+    totals = first.totals
+    assert totals["programs"] == triton.cdiv(n, 256)
+    assert totals["bytes_in"] == 2 * 4 * n
+    assert totals["bytes_out"] == 4 * n
+    assert totals["vector_32"] == triton.cdiv(n, 256) * 256
+    assert first.modelled_seconds == second.modelled_seconds
+    assert first.bound in ("dma", "device memory", "launch")
+    assert 0 < first.balance <= 1
+    assert first.as_dict()["counters"]["bytes_in"] == 2 * 4 * n
+
+
+def test_launches_from_several_threads():
+    results = []
+
+    def work():
+        results.extend(add(50_000) for _ in range(5))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 20
+
+
+def test_fork_after_launch():
+    n = 1_000_000
+    assert add(n)
+    # PyTorch's own thread pool does not survive a fork: the child must not start it
+    x, o = torch.ones(n), torch.zeros(n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        k_add[(triton.cdiv(n, 256),)](x, x, o, n, B=256)
+        os._exit(0 if bool((o.numpy() == 2).all()) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert add(1_000_000)
+
+
+def test_no_threads_live_across_a_fork():
+    assert add(1_000_000)
+    launch.shutdown_threads()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("vpe")]
+    assert add(1_000_000)
+
+
+def test_object_cache_serves_and_survives_damage(tmp_path, monkeypatch):
+    monkeypatch.setenv("BRINGUP_VPE_CACHE", str(tmp_path))
+    text = "define i32 @f(ptr %c, i64 %a, i64 %b) {\n  ret i32 7\n}\n"
+    first = native.compile_text(text)
+    assert not first.from_disk
+    assert native.entry(first, "f")(0, 0, 0) == 7
+    second = native.compile_text(text)
+    assert second.from_disk
+    assert native.entry(second, "f")(0, 0, 0) == 7
+    (path,) = tmp_path.rglob("*.o")
+    path.write_bytes(path.read_bytes()[:-10])
+    third = native.compile_text(text)
+    assert not third.from_disk
+
+
+def test_cache_that_cannot_be_written_is_a_warning(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("BRINGUP_VPE_CACHE", str(blocked))
+    native._warned.clear()
+    with pytest.warns(UserWarning, match="object cache is not used"):
+        library = native.compile_text("define i32 @g(ptr %c, i64 %a, i64 %b) {\n  ret i32 3\n}\n")
+    assert native.entry(library, "g")(0, 0, 0) == 3
+
+
+def test_profiles_of_one_process_do_not_mix():
+    assert add(1000)
+    vpe.activate("pe64")
+    x = torch.zeros(2000)[(-torch.zeros(1).data_ptr()) % 1 :]
+    assert vpe.last_launches(1)[0].profile.name == "permissive"
+    del x
+    vpe.activate("permissive")
+    assert add(1000)
+
+
+def test_unknown_option_is_refused():
+    with pytest.raises(KeyError, match="no_such_option"):
+        k_add[(1,)](torch.zeros(8), torch.zeros(8), torch.zeros(8), 8, B=8, no_such_option=1)
+
+
+def test_plain_script_finds_the_plugin(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import sys
+            import torch, triton, triton.language as tl
+
+            @triton.jit
+            def k(x, o, B: tl.constexpr):
+                i = tl.arange(0, B)
+                tl.store(o + i, tl.load(x + i) * 2)
+
+            assert not [m for m in sys.modules if m.startswith("bringup.") and not m.startswith("bringup.vpe")]
+            assert "pydantic" not in sys.modules and "llvmlite" not in sys.modules
+            x, o = torch.randn(64), torch.empty(64)
+            k[(1,)](x, o, B=64)
+            assert torch.equal(o, x * 2)
+            """
+        )
+    )
+    env = {**os.environ, "BRINGUP_VPE": "permissive"}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
