@@ -189,7 +189,8 @@ def _variables(
 ) -> list[dict[str, Any]]:  # fmt: skip
     try:
         copy, lowered = load_for_dump(kernel, int(record[L.F_SITE]))
-        area = np.zeros(lowered.dump_bytes + 4096, np.uint8)
+        raw = np.zeros(lowered.dump_bytes + 4096, np.uint8)
+        area = raw[-raw.ctypes.data % 64 :]
         _replay(copy, profile, grid, packed, setup, record, area)
     except Exception as error:
         # a dump without variables is better than no dump

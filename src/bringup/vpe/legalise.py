@@ -55,7 +55,7 @@ def check(module: Module, profile: Profile, options: Any) -> tuple[list[Problem]
     live = 0
     for func in module.funcs.values():
         plan = Plan(func)
-        checker = _Checker(profile, options, plan, problems)
+        checker = _Checker(profile, options, plan, problems, module)
         for block in func.blocks:
             checker.block(block)
         if func.public:
@@ -65,13 +65,13 @@ def check(module: Module, profile: Profile, options: Any) -> tuple[list[Problem]
 
 
 class _Checker:
-    def __init__(self, profile: Profile, options: Any, plan: Plan, problems: list[Problem]) -> None:
-        self.profile, self.options, self.plan, self.problems = profile, options, plan, problems
-        self.seen: set[tuple[str, str, str]] = set()
+    def __init__(self, profile: Profile, options: Any, plan: Plan, problems: list[Problem], module: Module) -> None:
+        self.profile, self.options, self.plan, self.problems, self.module = profile, options, plan, problems, module
+        self.seen: set[tuple[object, ...]] = {(*where(module, p.op)[:2], p.rule, p.text) for p in problems}
 
     def add(self, op: Op, rule: str, text: str, advice: str) -> None:
-        """Note a problem, once for each source position."""
-        key = (op.loc, rule, text)
+        """Note a problem, once for each source line."""
+        key = (*where(self.module, op)[:2], rule, text)
         if key not in self.seen:
             self.seen.add(key)
             self.problems.append(Problem(op, rule, text, advice))
