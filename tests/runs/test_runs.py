@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 import pytest
-from engine_doubles import FakeJudge, config, reply
+from engine_doubles import FakeJudge, config, reply, until
 from run_doubles import MIX, Assembly, dice, plan, resume, start
 
 from bringup.errors import ClientError, ClientRefused, ConfigError, DialogDiverged, EnvironmentFault, StoreError
@@ -96,11 +96,11 @@ async def test_what_an_earlier_process_spent_counts(tmp_path):
 
 @pytest.mark.parametrize("second", [False, True])
 async def test_ctrl_c_stops_cleanly_and_a_second_one_at_once(tmp_path, second):
-    assembly = Assembly(lambda *_: reply("wrong"), delay=0.6)
+    assembly = Assembly(lambda *_: reply("wrong"), delay=1.5 if second else 0.6)
     task = asyncio.create_task(
         runner_module.start(config(suite="made-up"), tmp_path, plan=plan(4), assemble=assembly, signals=True)
     )
-    await asyncio.sleep(0.3)
+    await until(lambda: assembly.client.calls == 4)
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(0.05)
     if second:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import itertools
 import random
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -175,6 +176,14 @@ class Bench:
     def kinds(self) -> list[str]:
         with open_run(self.log.folder) as run:
             return [stored.event.kind for stored in run.events()]
+
+
+async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait for something to become true, however busy the machine is."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        await asyncio.sleep(0.005)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import asyncio
 import random
 
 import pytest
-from engine_doubles import FakeJudge, bench, dice, operator, reply
+from engine_doubles import FakeJudge, bench, dice, operator, reply, until
 
 from bringup.clients import Reply, Usage
 from bringup.clients.scripted import ScriptedClient
@@ -213,6 +213,17 @@ async def test_a_fault_of_the_judge_is_named_and_untested_is_judged_again(tmp_pa
         assert summary(b).reason == "no such device here"
 
 
+async def test_a_traceback_of_the_judge_becomes_one_line(tmp_path):
+    class Internal(FakeJudge):
+        async def judge(self, *args, **kwargs):
+            raise EnvironmentFault("the judge failed:\nTraceback:\n  File x\n    a = b\nKeyError: 'cases'\n")
+
+    async with bench(tmp_path, script_of("passed")) as b:
+        b.judge = Internal()
+        await b.run()
+        assert summary(b).reason == "the judge failed: ... KeyError: 'cases'"
+
+
 async def test_replies_that_utf8_cannot_hold_are_stored(tmp_path):
     async with bench(tmp_path, lambda m, s, c: Reply(text="\ud800 " + reply("passed"))) as b:
         assert (await b.run()).outcome == "covered"
@@ -229,7 +240,7 @@ async def test_a_stop_request_waits_for_the_answer_in_flight_and_stores_it(tmp_p
     async with bench(tmp_path, script_of("wrong", "passed")) as b:
         b.client = ScriptedClient(script=script_of("wrong", "passed"), delay_seconds=0.2)
         task = asyncio.create_task(b.run())
-        await asyncio.sleep(0.05)
+        await until(lambda: b.client.calls)
         b.stop.request("interrupted")
         with pytest.raises(Stopping):
             await task
@@ -241,7 +252,7 @@ async def test_a_stop_request_does_not_wait_for_the_judge_or_a_mailbox(tmp_path)
     async with bench(tmp_path, script_of("wrong", "passed")) as b:
         b.judge = FakeJudge(delay=60)
         task = asyncio.create_task(b.run())
-        await asyncio.sleep(0.1)
+        await until(lambda: b.judge.judged)
         b.stop.request("interrupted")
         with pytest.raises(Stopping):
             await asyncio.wait_for(task, 5)
@@ -249,13 +260,13 @@ async def test_a_stop_request_does_not_wait_for_the_judge_or_a_mailbox(tmp_path)
         b.client = ScriptedClient(script=script_of("wrong"), delay_seconds=60)
         b.client.durable = True
         task = asyncio.create_task(b.run())
-        await asyncio.sleep(0.1)
+        await until(lambda: b.client.calls)
         b.stop.request("interrupted")
         with pytest.raises(Stopping):
             await asyncio.wait_for(task, 5)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_cut_anywhere_a_session_ends_as_it_would_have_without_the_cut(tmp_path, seed):
     limits = {"attempts": 2, "calls": 4, "context_tokens": 1024, "context_reserve": 0.9}
     sections = {"attempts": limits, "states": {"summarise": True}}
@@ -264,7 +275,7 @@ async def test_cut_anywhere_a_session_ends_as_it_would_have_without_the_cut(tmp_
         expected = summary(whole).without_times()
     async with bench(tmp_path, dice(seed), lambda *_: "short", **sections) as b:
         rng = random.Random(seed)
-        for _ in range(40):
+        for _ in range(25):
             task = asyncio.create_task(b.run())
             for _ in range(rng.randrange(150)):
                 await asyncio.sleep(0.0002)
@@ -292,7 +303,7 @@ async def test_an_answer_that_came_while_nobody_waited_is_fetched(tmp_path):
     async with bench(tmp_path, script_of("passed")) as b:
         b.client = Kept(script=script_of("passed"))
         task = asyncio.create_task(b.run())
-        await asyncio.sleep(0.2)
+        await until(lambda: b.client.held)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert (await b.run()).outcome == "covered"

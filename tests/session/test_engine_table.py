@@ -29,7 +29,7 @@ async def play(root: Path, seed: int, **sections: object) -> list[Row]:
         return state.trail
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 10_000),
     attempts=st.integers(1, 3),
@@ -67,7 +67,7 @@ def test_every_step_is_a_row_and_steps_join(seed, attempts, calls, context, from
 
 async def test_every_row_is_taken_by_some_session(tmp_path):
     taken: set[Row] = set()
-    for seed in range(12):
+    for seed in range(8):
         taken |= set(
             await play(
                 tmp_path,

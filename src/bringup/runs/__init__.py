@@ -2,7 +2,8 @@
 
 from bringup.runs.board import Board
 from bringup.runs.plan import Plan, make_plan, patterns
-from bringup.runs.runner import Runner, RunResult, resume, start
+from bringup.runs.result import RunResult
+from bringup.runs.runner import Runner, resume, start
 from bringup.runs.services import Services, assemble
 
 __all__ = ["Board", "Plan", "RunResult", "Runner", "Services", "assemble", "make_plan", "patterns", "resume", "start"]

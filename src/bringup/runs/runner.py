@@ -9,7 +9,6 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from bringup.errors import BringupError, ClientError, ClientRefused, ConfigError
 from bringup.operators import Operator
 from bringup.runs.ids import new_run_id
 from bringup.runs.plan import Plan, check, make_plan
+from bringup.runs.result import RunResult, count_outcomes, fold_earlier
 from bringup.runs.services import Services, assemble
 from bringup.session import Budget, Session, Stop, Stopping, not_applicable
 from bringup.store import (
@@ -45,53 +45,6 @@ Observer = Callable[[StoredEvent], None]
 Notify = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """How a run stands when its process is done with it."""
-
-    run: str
-    folder: Path
-    summaries: dict[str, SessionSummary]
-    excluded: dict[str, str]
-    interrupted: str | None = None  # why it stopped early
-    fault: BringupError | None = None  # what made it stop, when that was not a person or a budget
-
-    @property
-    def asked(self) -> int:
-        """Eligible operators asked for."""
-        return len(self.summaries)
-
-    @property
-    def applicable(self) -> int:
-        """Those of them that the target can judge."""
-        return sum(s.applicable for s in self.summaries.values())
-
-    @property
-    def covered(self) -> int:
-        """Those of them that are covered."""
-        return sum(s.covered for s in self.summaries.values())
-
-    @property
-    def complete(self) -> bool:
-        """Whether every applicable operator is covered."""
-        return self.covered == self.applicable
-
-    @property
-    def resumable(self) -> bool:
-        """Whether resuming could change anything."""
-        return any(s.outcome in {None, "stopped"} for s in self.summaries.values())
-
-
-@dataclass
-class _Earlier:
-    """What other processes of the run have stored."""
-
-    events: dict[str, list[StoredEvent]] = field(default_factory=dict)
-    tokens: int = 0
-    money: float = 0.0
-    seconds: float = 0.0
-
-
 class Runner:
     """Brings the sessions of one run to their ends."""
 
@@ -111,7 +64,7 @@ class Runner:
         self.stop = Stop()
         self.budget = Budget(config.budget)
         self.fault: BringupError | None = None
-        self._earlier = _fold(earlier)
+        self._earlier = fold_earlier(earlier)
         self.budget.earlier(self._earlier.tokens, self._earlier.money, self._earlier.seconds)
         self._tasks: list[asyncio.Task[None]] = []
         self._in_a_row = {"client": 0, "judge": 0}
@@ -162,7 +115,7 @@ class Runner:
                 raise failed[0]  # type: ignore[misc]  # a StoreError, or a bug of the scheduler
 
     async def _end(self) -> None:
-        with_ends = await asyncio.to_thread(_outcomes, self.log.folder)
+        with_ends = await asyncio.to_thread(count_outcomes, self.log.folder)
         if self.stop.reason is not None:
             await self.log.append(None, [RunInterrupted(reason=self.stop.reason)])
         elif not with_ends.get("open") and not with_ends.get("stopped"):
@@ -240,35 +193,6 @@ class Runner:
                 loop.remove_signal_handler(number)
 
         return restore
-
-
-def _fold(events: Iterable[StoredEvent]) -> _Earlier:
-    earlier = _Earlier()
-    begun = last = None
-    for stored in events:
-        event = stored.event
-        if isinstance(event, RunStarted | RunResumed):
-            if begun is not None and last is not None:
-                earlier.seconds += last - begun  # the pause between two processes is not the run's time
-            begun = stored.time
-        last = stored.time
-        if stored.operator is not None:
-            earlier.events.setdefault(stored.operator, []).append(stored)
-        if isinstance(event, CallFinished):
-            earlier.tokens += event.usage.input_tokens + event.usage.output_tokens
-            earlier.money += event.cost or 0.0
-    if begun is not None and last is not None:
-        earlier.seconds += last - begun
-    return earlier
-
-
-def _outcomes(folder: Path) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    with open_run(folder) as run:
-        for summary in run.summaries().values():
-            word = summary.outcome or "open"
-            counts[word] = counts.get(word, 0) + 1
-    return counts
 
 
 async def start(

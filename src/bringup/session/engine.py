@@ -4,75 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Coroutine, Iterable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 from bringup.candidate import Candidate, FormatProblem, digest
-from bringup.clients import Call, Client, Message, Reply, Usage, estimate_tokens, estimate_usage, sampling_of
-from bringup.config import ClientConfig
+from bringup.clients import Message, estimate_tokens
 from bringup.errors import BringupError, ClientError, ContextExceeded, StoreError
 from bringup.operators import Operator
 from bringup.prompts import Prompt
-from bringup.session.budget import Stopping, cost_of
+from bringup.session.budget import Stopping
 from bringup.session.fold import SessionState
-from bringup.session.parts import Parts
 from bringup.session.table import State
+from bringup.session.work import SessionWork, clean, message
 from bringup.store import (
     AttemptStarted,
-    CallFailed,
-    CallFinished,
-    CallStarted,
     Debugged,
     Diagnosed,
     DialogStarted,
-    Event,
     Judged,
     Linted,
-    Outcome,
     Parsed,
-    Run,
-    RunLog,
-    SessionFinished,
     SessionResumed,
     SessionStarted,
-    StoredEvent,
     Summarised,
 )
 from bringup.verdict import Verdict
 
 LONG_LOG = 4000  # characters of a compiler log above which the summariser is asked, about 1,000 tokens
-T = TypeVar("T")
 
 
-class Session:
+class Session(SessionWork):
     """One operator on its way through the table. `run` returns when it has ended, or raises Stopping."""
-
-    def __init__(
-        self,
-        parts: Parts,
-        log: RunLog,
-        operator: Operator,
-        *,
-        earlier: Iterable[StoredEvent] = (),
-        texts: Run | None = None,
-        refine: str | None = None,
-    ) -> None:
-        """Prepare a session; with `earlier` events it goes on where they end, reading texts from `texts`.
-
-        `refine` is the source of a candidate to start from.
-        """
-        self.operator = operator
-        self.state = SessionState()
-        self.error: Exception | None = None  # what stopped it
-        self._parts = parts
-        self._config = parts.config
-        self._log = log
-        self._refine = refine
-        self._run = texts
-        self._texts: dict[str, str] = {}
-        for stored in earlier:
-            self.state.apply(stored.event)
 
     async def run(self) -> SessionState:
         """Go through the table until an end. Raises Stopping on request, StoreError when nothing can be stored."""
@@ -107,30 +69,6 @@ class Session:
             self.error = error
             await self._stop(f"unexpected error: {type(error).__name__}: {error} ({_place(error)})")
         return self.state
-
-    async def _store(self, *events: Event, texts: Iterable[str] = ()) -> None:
-        texts = list(texts)
-        await self._log.append(self.operator.name, events, texts)
-        for text in texts:
-            self._texts[digest(text)] = text
-        for event in events:
-            self.state.apply(event)
-
-    async def _text(self, name: str) -> str:
-        if name not in self._texts:
-            source = self._run.blob if self._run is not None else self._log.blobs.get
-            self._texts[name] = await asyncio.to_thread(source, name)
-        return self._texts[name]
-
-    async def _finish(self, outcome: Outcome, reason: str = "") -> None:
-        await self._store(SessionFinished(outcome=outcome, reason=reason, candidate=self.state.candidate))
-
-    async def _stop(self, reason: str, cause: Literal["budget", "error"] = "error") -> None:
-        await self._store(
-            SessionFinished(
-                outcome="stopped", cause=cause, reason=" ".join(reason.split()), candidate=self.state.candidate
-            )
-        )
 
     # start, attempts and dialogs
 
@@ -174,13 +112,6 @@ class Session:
 
     # generate
 
-    def _forget(self) -> None:
-        """Drop the texts that the dialog no longer needs: a thousand sessions would keep gigabytes."""
-        state = self.state
-        needed = {name for _, name in state.messages}
-        needed |= {name for name in (state.system, state.candidate) if name}
-        self._texts = {name: text for name, text in self._texts.items() if name in needed}
-
     async def _generate(self) -> None:
         state = self.state
         if state.reply is None:
@@ -205,8 +136,8 @@ class Session:
         if state.reply is None:
             assert state.pending is not None
             system = [Message(role="system", content=await self._text(state.system))] if state.system else []
-            history = [_message(role, await self._text(name)) for role, name in state.messages]
-            last = _message("user", await self._text(state.pending.prompt))
+            history = [message(role, await self._text(name)) for role, name in state.messages]
+            last = message("user", await self._text(state.pending.prompt))
             try:
                 reply = await self._ask(self._parts.client, self._config.client, [*system, *history, last])
             except ContextExceeded:
@@ -219,12 +150,6 @@ class Session:
                 return
         assert state.reply is not None
         await self._parse(await self._text(state.reply.reply))
-
-    async def _over_budget(self) -> bool:
-        reason = self._parts.budget.used_up()
-        if reason is not None:
-            await self._stop(reason, "budget")
-        return reason is not None
 
     async def _next_prompt(self) -> Prompt:
         """Render what to say now: the task in a fresh dialog, else what became of the last reply."""
@@ -262,95 +187,6 @@ class Session:
             return state.context_tokens + new
         names = [name for _, name in state.messages] + ([state.system] if state.system else [])
         return new + sum([estimate_tokens(await self._text(name)) for name in names])
-
-    def _call(self, turn: int, role: Literal["generate", "summarise"]) -> Call:
-        return Call(run=self._log.run, operator=self.operator.name, attempt=self.state.attempt, turn=turn, role=role)
-
-    async def _store_call(self, call: Call, prompt: Prompt, tokens: int) -> None:
-        await self._store(
-            CallStarted(
-                key=call.key,
-                role=call.role,
-                attempt=call.attempt,
-                dialog=self.state.dialog,
-                turn=call.turn,
-                template=prompt.template,
-                template_digest=prompt.template_digest,
-                prompt=digest(prompt.text),
-                context_tokens=tokens,
-            ),
-            texts=[prompt.text],
-        )
-        self._fresh_call = True
-
-    _fresh_call = False  # the pending call was begun by this process, so nobody can hold an answer to it
-
-    async def _ask(self, client: Client, config: ClientConfig, messages: list[Message]) -> Reply | None:
-        """Get and store the answer to the pending call; None when the budget forbids to ask."""
-        pending = self.state.pending
-        assert pending is not None
-        call = self._call(pending.turn, pending.role)
-        fresh, self._fresh_call = self._fresh_call, False
-        reply = None if fresh else await client.recover(call)
-        recovered = reply is not None
-        if reply is None:
-            if not fresh and await self._over_budget():
-                return None
-            self._parts.stop.check()
-            try:
-                reply = await self._waiting(client, client.complete(messages, sampling_of(config), call))
-            except ClientError as error:
-                await self._store(
-                    CallFailed(key=call.key, role=call.role, attempt=call.attempt, turn=call.turn, error=str(error))
-                )
-                raise
-        text = _clean(reply.text)
-        model = reply.model or config.model or ""
-        usage = _usage(reply, messages)
-        cost = cost_of(usage, model, self._config.prices)
-        if cost is None and config.model:
-            cost = cost_of(usage, config.model, self._config.prices)  # providers answer with dated names
-        self._parts.budget.spend(usage, cost)
-        await self._store(
-            CallFinished(
-                key=call.key,
-                role=call.role,
-                attempt=call.attempt,
-                turn=call.turn,
-                reply=digest(text),
-                usage=usage,
-                cost=cost,
-                model=model,
-                finish_reason=reply.finish_reason,
-                seconds=reply.seconds,
-                recovered=recovered,
-            ),
-            texts=[text],
-        )
-        return reply
-
-    async def _waiting(self, client: Client, answer: Coroutine[Any, Any, Reply]) -> Reply:
-        """Wait for an answer. On a stop request paid-for answers are still waited for and stored; those that can be
-        fetched later (`durable` clients: a mailbox, recordings) are left.
-        """
-        if not getattr(client, "durable", False):
-            return await answer
-        return await self._unless_stopped(answer)
-
-    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
-        task = asyncio.ensure_future(work)
-        stop = asyncio.ensure_future(self._parts.stop.wait())
-        try:
-            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-            self._parts.stop.check()
-            return await task
-        finally:
-            stop.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
 
     async def _parse(self, text: str) -> None:
         state = self.state
@@ -398,14 +234,14 @@ class Session:
         )
         # a Ctrl-C reaches the workers too, and a worker that it ended is no verdict on the candidate
         self._parts.stop.check()
-        text = _clean(verdict.model_dump_json())
+        text = clean(verdict.model_dump_json())
         await self._store(
             Judged(
                 attempt=state.attempt,
                 turn=state.turn,
                 candidate=candidate.digest,
                 result=verdict.kind,
-                summary=_clean(verdict.summary),
+                summary=clean(verdict.summary),
                 cases_passed=verdict.cases_passed,
                 cases_total=verdict.cases_total,
                 passed_by_dtype=verdict.passed_by_dtype,
@@ -443,7 +279,7 @@ class Session:
     async def _debug(self) -> None:
         # the worker that crashed has written the debugger's output into the verdict: the process is gone by now
         verdict = await self._failing()
-        report = _clean(verdict.log)
+        report = clean(verdict.log)
         await self._store(
             Debugged(attempt=self.state.attempt, turn=self.state.turn, report=digest(report)), texts=[report]
         )
@@ -462,9 +298,9 @@ class Session:
             await self._store_call(call, prompt, estimate_tokens(prompt.text))
         if state.reply is None:
             assert state.pending is not None
-            messages = [_message("user", await self._text(state.pending.prompt))]
+            messages = [message("user", await self._text(state.pending.prompt))]
             if config.system_prompt:
-                messages.insert(0, _message("system", config.system_prompt))
+                messages.insert(0, message("system", config.system_prompt))
             try:
                 if await self._ask(client, config, messages) is None:
                     return
@@ -486,22 +322,6 @@ def not_applicable(operator: Operator, features: frozenset[str], dtypes: tuple[s
     if why is None and not any(operator.case_counts.get(dtype) for dtype in dtypes):
         why = f"no case in {', '.join(dtypes)}"
     return why
-
-
-def _message(role: str, content: str) -> Message:
-    return Message.model_validate({"role": role, "content": content})
-
-
-def _usage(reply: Reply, messages: list[Message]) -> Usage:
-    """Return the provider's count, or our estimate: the client that recovers an answer may not know the dialog."""
-    if not reply.usage.estimated and (reply.usage.input_tokens or reply.usage.output_tokens):
-        return reply.usage
-    return estimate_usage(messages, reply.text)
-
-
-def _clean(text: str) -> str:
-    """Replace what UTF-8 cannot hold (lone surrogates from a broken stream)."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _place(error: BaseException) -> str:
