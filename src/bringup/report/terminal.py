@@ -165,17 +165,24 @@ def _dtypes(report: RunReport) -> RenderableType:
     return table
 
 
-def curve_marks(points: Sequence[CurvePoint]) -> list[CurvePoint]:
-    """Pick the points that a short table shows: few calls densely, many sparsely, the last one always."""
-    last = points[-1].calls
-    wanted = {x for x in (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45, 60, 100, 150, 200, 300) if x < last} | {last}
-    return [p for p in points if p.calls in wanted and p.calls]
+def curve_marks(*curves: Sequence[CurvePoint]) -> list[int]:
+    """Pick the numbers of calls that a short table shows: few calls densely, many sparsely, no repetitions."""
+    last = max(points[-1].calls for points in curves)
+    wanted = [x for x in (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45, 60, 100, 150, 200, 300) if x < last] + [last]
+    marks: list[int] = []
+    before: list[int] = []
+    for calls in wanted:
+        covered = [points[min(calls, len(points) - 1)].covered for points in curves]
+        if covered != before or calls == last:
+            marks.append(calls)
+        before = covered
+    return marks
 
 
 def _curve(points: Sequence[CurvePoint]) -> RenderableType:
     both = any(p.of_applicable != p.of_asked for p in points)
     table = _table("calls", "covered", "of appl.", *(["of asked"] if both else []), "", left=("",))
-    for point in curve_marks(points):
+    for point in (points[calls] for calls in curve_marks(points)):
         cells = [count(point.calls), count(point.covered), percent(point.of_applicable)]
         cells += [percent(point.of_asked)] if both else []
         table.add_row(*cells, _bar(point.of_applicable, 30))
@@ -410,10 +417,8 @@ def _categories_compared(runs: Sequence[RunReport], union: Union) -> RenderableT
 
 def _curves_compared(runs: Sequence[RunReport], union: Union) -> RenderableType:
     table = _table("calls", *(label(i) for i in range(len(runs))), "union")
-    for mark in curve_marks(union.curve):
-        cells = []
-        for run in runs:
-            point = run.curve[min(mark.calls, len(run.curve) - 1)]
-            cells.append(percent(point.of_applicable))
-        table.add_row(str(mark.calls), *cells, percent(mark.of_applicable))
+    curves = [*(run.curve for run in runs), union.curve]
+    for calls in curve_marks(*curves):
+        points = [curve[min(calls, len(curve) - 1)] for curve in curves]
+        table.add_row(str(calls), *(percent(point.of_applicable) for point in points))
     return table

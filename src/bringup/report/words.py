@@ -109,7 +109,10 @@ def _folded(results: Iterable[str]) -> Iterable[str]:
 
 def model_of(facts: RunFacts) -> str:
     """Return the client and the model that answered."""
-    names = ", ".join(facts.models) or facts.model
+    shown = list(facts.models[:3])
+    if len(facts.models) > 3:
+        shown.append(f"and {len(facts.models) - 3} more")
+    names = ", ".join(shown) or facts.model
     return f"{facts.client} ({names})" if names and names != facts.client else facts.client
 
 
