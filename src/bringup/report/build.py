@@ -119,7 +119,8 @@ def build_run(run: Run) -> RunReport:
         fold.add(stored)
     started = fold.started or run.started  # raises StoreError, saying what to do
     facts = _facts(run, fold, started)
-    operators = tuple(_operator(summary) for summary in fold.summaries.build().values())
+    summaries = list(fold.summaries.build().values())
+    operators = tuple(_operator(summary) for summary in summaries)
     return RunReport(
         run=facts,
         counts=counts_of(operators),
@@ -133,7 +134,7 @@ def build_run(run: Run) -> RunReport:
         ),
         turns=_turns(operators),
         histogram=_histogram(operators),
-        spending=_spending(operators, list(fold.summaries.build().values()), fold.unpriced),
+        spending=_spending(operators, summaries, fold.unpriced),
         verdicts=_verdicts(operators),
         lint_rules=_frequencies(fold.lint),
         compile_errors=_frequencies(fold.compile),
