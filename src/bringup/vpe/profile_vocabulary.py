@@ -1,4 +1,4 @@
-"""The names that a profile may use: Triton's dtypes and the functions of `triton.language`.
+"""The names that a profile may use: Triton's dtypes and the functions of `triton.language` (3.6 and 3.7 together).
 
 A profile is read where triton need not be imported, so the names are written down here; a test compares them with the
 installed triton. Group names are those of Triton's own API reference.
