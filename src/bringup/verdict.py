@@ -114,6 +114,7 @@ class Verdict(Record):
     passed_by_dtype: dict[str, int] = Field(default_factory=dict)
     failures: tuple[CaseResult, ...] = ()  # with keep-going: every failing case
     compiled: dict[str, int] = Field(default_factory=dict)  # toolchain -> kernel specialisations compiled
+    profile: tuple[dict[str, Any], ...] = ()  # when asked for: the target's counters of each launch, with its case
     seconds: float = 0.0
     environment: dict[str, Any] = Field(default_factory=dict)  # target, profile, versions, seed, guards
 

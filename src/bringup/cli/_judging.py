@@ -97,7 +97,7 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     head.append(f"  {verdict.summary}", style="default")
     console.print(head)
     if verdict.case is not None:
-        console.print(f"[bold]case[/]   {verdict.case}", highlight=False, markup=True)
+        console.print(Text(f"case   {verdict.case}"))
         console.print(Text(f"call   {verdict.call}"))
     for item in verdict.violations:
         console.print(Text(f"  line {item.line}: [{item.rule}] {item.message}"))

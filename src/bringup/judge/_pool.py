@@ -42,6 +42,7 @@ class Judge(Protocol):
         seed: int = 0,
         cases: Iterable[int] | None = None,
         keep_going: bool = False,
+        profile: bool = False,
         progress: Progress | None = None,
     ) -> Verdict:
         """Return the verdict; whatever the candidate does becomes one."""
@@ -92,13 +93,19 @@ class JudgePool:
         seed: int = 0,
         cases: Iterable[int] | None = None,
         keep_going: bool = False,
+        profile: bool = False,
         progress: Progress | None = None,
     ) -> Verdict:
         """Judge `candidate` on the operator's cases of `dtypes` (all five by default)."""
         reason = operator.not_applicable(self.target.features)
         if reason is not None:
             return Verdict(kind="untested", summary=f"not applicable on {self.target_spec}: {reason}")
-        job = self._job(candidate, operator, dtypes, seed, cases, keep_going or self.config.keep_going, progress)
+        job = self._job(candidate, operator, dtypes, seed, cases)
+        job |= {
+            "keep_going": keep_going or self.config.keep_going,
+            "profile": profile,
+            "progress": progress is not None,
+        }
         await self._start()
         assert self._free is not None
         slot = await self._free.get()
@@ -126,8 +133,6 @@ class JudgePool:
         dtypes: Iterable[str] | None,
         seed: int,
         cases: Iterable[int] | None,
-        keep_going: bool,
-        progress: Progress | None,
     ) -> dict[str, Any]:
         config = self.config
         return {
@@ -140,8 +145,6 @@ class JudgePool:
             "dtypes": list(DTYPES if dtypes is None else dtypes),
             "seed": seed,
             "cases": None if cases is None else list(cases),
-            "keep_going": keep_going,
-            "progress": progress is not None,
             "spy": self.spy,
             "case_seconds": config.case_seconds,
             "candidate_seconds": config.candidate_seconds,

@@ -92,6 +92,7 @@ class JudgeJob:
         self.compiled: dict[str, int] = {}
         self.passed: dict[str, int] = {}
         self.launches = 0
+        self.counters: list[dict[str, Any]] = []
         self.isolation = ""
         self.start_ms = 0.0  # fork, namespaces and loading of the candidate
 
@@ -147,6 +148,7 @@ class JudgeJob:
                 "passed_by_dtype": dict(self.passed),
                 "failures": failures,
                 "compiled": dict(self.compiled),
+                "profile": tuple(self.counters),
                 "seconds": time.monotonic() - self.started,
                 "environment": environment,
             }
@@ -199,6 +201,7 @@ class JudgeJob:
         except (_wire.Closed, _wire.TooLarge, _wire.DeadlineExceeded) as error:
             return self._lost(error, seconds).with_call(case)
         self.launches += int(reply.get("launches", 0))
+        self.counters += [{"case": str(inputs.case), **counted} for counted in reply.get("counters", [])]
         outcome = self._compile(reply.get("specialisations", []))
         return (outcome or case.decide(reply, data, self.runner.output)).with_call(case)
 
@@ -207,7 +210,7 @@ class JudgeJob:
         limits = {**self.limits, "address_space": job["limits_address_space"]}
         self.runner = Guest(self.referee.runs, limits, job["output_kb"], self.referee.scratch)
         self.isolation = self.runner.isolation
-        keys = ("source", "target", "compile_for", "spy")
+        keys = ("source", "target", "compile_for", "spy", "profile")
         self.runner.send({key: job[key] for key in keys}, (), deadline)
         reply, _ = self.runner.receive(deadline)
         self.start_ms = (time.monotonic() - began) * 1e3

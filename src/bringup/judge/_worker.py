@@ -78,6 +78,7 @@ class _Runner:
         self.target.worker_setup()
         self.recorder = LaunchRecorder(tuple(request["compile_for"]))
         self.spy = bool(request["spy"])
+        self.profiles = bool(request["profile"])
         self.module = load(request["source"])
 
     def call(self, request: dict[str, Any], payload: memoryview) -> tuple[dict[str, Any], list[Any]]:
@@ -127,6 +128,7 @@ class _Runner:
             "launches": self.recorder.launches - launches,
             "specialisations": self.recorder.take(),
             "forbidden": found[:20],
+            "counters": self.target.worker_counters() if self.profiles else [],
         }
 
     def _to_device(self, storage: Any) -> Any:

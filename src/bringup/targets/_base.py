@@ -70,6 +70,10 @@ class Target(Protocol):
         """Return debugger text when `error` is a device fault (a crash of a PE), else None."""
         ...
 
+    def worker_counters(self) -> list[dict[str, Any]]:
+        """Return the counters of each launch since the last call, as plain data; empty where nothing is counted."""
+        ...
+
     def worker_compile_log(self, error: BaseException) -> str | None:
         """Return the compiler's log when `error` is the target's own compiler refusing a kernel, else None."""
         ...

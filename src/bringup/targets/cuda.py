@@ -88,6 +88,10 @@ class CudaTarget:
         text = str(error)
         return text if FAULTS.search(text) else None
 
+    def worker_counters(self) -> list[dict[str, Any]]:
+        """Nothing is counted."""
+        return []
+
     def worker_compile_log(self, error: BaseException) -> str | None:
         """Return what Triton's compiler or ptxas said."""
         return compile_log(error)

@@ -65,6 +65,10 @@ class InterpreterTarget:
         """The interpreter has no faults of its own: a bad access ends the process."""
         return None
 
+    def worker_counters(self) -> list[dict[str, Any]]:
+        """Nothing is counted."""
+        return []
+
     def worker_compile_log(self, error: BaseException) -> str | None:
         """The interpreter compiles nothing."""
         return None

@@ -110,6 +110,14 @@ class VpeTarget:
 
         return render_dump(error.dump) if isinstance(error, VpeFault) else None
 
+    def worker_counters(self) -> list[dict[str, Any]]:
+        """Return what the simulator counted, and the time that the profile's figures make of it."""
+        from bringup.vpe import clear_launches, last_launches
+
+        counted = [launch.as_dict() for launch in last_launches()]
+        clear_launches()
+        return counted
+
     def worker_compile_log(self, error: BaseException) -> str | None:
         """Return the whole log of the chip's compiler."""
         from bringup.vpe import VpeCompileError
