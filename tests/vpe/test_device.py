@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -500,6 +501,11 @@ def test_host_access_can_be_forbidden() -> None:
                 escape()
         assert x.t().clone().shape == (3, 2)
         assert "vpe:0" in repr(x)
+        escaped: list[Any] = []
+        thread = threading.Thread(target=lambda: escaped.append(pytest.raises(device.HostAccessError, x.cpu)))
+        thread.start()
+        thread.join()
+        assert len(escaped) == 1
         with device.no_host_access("sizes are fine", items=True):
             assert x[1, 1].item() == 4
         with pytest.raises(device.HostAccessError):
@@ -692,8 +698,6 @@ def test_forked_children_work_and_do_not_disturb_the_parent() -> None:
 
 
 def test_many_threads_at_once() -> None:
-    import threading
-
     wrong: list[int] = []
 
     def work(number: int) -> None:

@@ -7,7 +7,6 @@ exactly when the last view dies. A host view is a CPU tensor on the same bytes a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,33 +50,32 @@ transfers = Transfers()
 """Counters of the process; reset by assigning to its fields."""
 
 
-class _Guard(threading.local):
-    reason: str | None = None
-    items: bool = True
-
-
-_guard = _Guard()
+# What is forbidden now: (reason, whether `item()` is still allowed); the last one counts. For the whole process, since
+# backward passes run on torch's own threads, and a thread would be the easiest way around.
+_forbidden: list[tuple[str, bool]] = []
 
 
 @contextmanager
 def no_host_access(reason: str, items: bool = False) -> Iterator[None]:
-    """Forbid copies between host and device to this thread, and `item()` too unless `items`.
+    """Forbid copies between host and device to the whole process, and `item()` too unless `items`.
 
     Raises `HostAccessError` with `reason` at the copy. Printing and `host_view` stay possible: they are for people and
     simulators.
     """
-    before = _guard.reason, _guard.items
-    _guard.reason, _guard.items = reason, items
+    entry = (reason, items)
+    _forbidden.append(entry)
     try:
         yield
     finally:
-        _guard.reason, _guard.items = before
+        _forbidden.remove(entry)
 
 
 def forbid(what: str, item: bool = False) -> None:
-    """Raise `HostAccessError` if this thread must not touch the host now."""
-    if _guard.reason is not None and not (item and _guard.items):
-        raise HostAccessError(f"{what} is forbidden here: {_guard.reason}")
+    """Raise `HostAccessError` if nobody may touch the host now."""
+    if _forbidden:
+        reason, items = _forbidden[-1]
+        if not (item and items):
+            raise HostAccessError(f"{what} is forbidden here: {reason}")
 
 
 def device() -> Any:
