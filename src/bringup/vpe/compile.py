@@ -7,6 +7,7 @@ from typing import Any
 from bringup.vpe import state
 from bringup.vpe.errors import VpeCompileError
 from bringup.vpe.kernel import pack
+from bringup.vpe.addressing import check_addressing
 from bringup.vpe.legalise import Problem, check, report
 from bringup.vpe.lower.core import Unsupported
 from bringup.vpe.lower.functions import Calls
@@ -44,6 +45,26 @@ def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
         )
         raise _refuse(module, profile, [problem]) from None
     return pack(ttir, lowered, list(calls.used), live), module.kernel.name, live
+
+
+def check_source(module: Any, options: Any) -> None:
+    """Check what only the front end's own output shows: which form of addressing a kernel uses.
+
+    Raises:
+        VpeCompileError: a form that the profile does not have.
+    """
+    profile = state.profile_named(options.arch)
+    features = profile.features
+    if (
+        features.pointer_tensors
+        and features.block_pointers
+        and features.tensor_descriptors
+        and features.mixed_addressing
+    ):
+        return
+    stub, problems = check_addressing(str(module), profile)
+    if problems:
+        raise _refuse(stub, profile, problems)
 
 
 def _refuse(module: Any, profile: Any, problems: list[Problem]) -> VpeCompileError:

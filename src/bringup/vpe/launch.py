@@ -119,7 +119,8 @@ class Launcher:
         self.name = metadata.name
         self.profile: Profile = state.profile_named(metadata.target.arch)
         names = list(src.signature)
-        self.arguments: list[tuple[str, str, tuple[int, ...]]] = []
+        self.arguments: list[tuple[str, str, tuple[Any, ...]]] = []
+        """Name, type and path to the value of each argument of the compiled function."""
         for position, (name, kind) in enumerate(src.signature.items()):
             self._flatten(str(name), kind, (position,))
         self.pointers = [i for i, (_, kind, _) in enumerate(self.arguments) if kind.startswith("*")]
@@ -127,16 +128,28 @@ class Launcher:
         self.count = len(names)
         self.packers = [None if kind.startswith("*") else _packer(kind) for _, kind, _ in self.arguments]
 
-    def _flatten(self, name: str, kind: Any, path: tuple[int, ...]) -> None:
+    def _flatten(self, name: str, kind: Any, path: tuple[Any, ...]) -> None:
         if isinstance(kind, (tuple, list)):
             for index, inner in enumerate(kind):
                 self._flatten(f"{name}[{index}]", inner, (*path, index))
         elif kind.startswith("tensordesc"):
-            raise VpeLaunchError(
-                f"argument '{name}': tensor descriptors made on the host are not supported; use tl.make_tensor_descriptor in the kernel"
-            )
+            self._descriptor(name, kind, path)
         elif kind != "constexpr":
             self.arguments.append((name, kind, path))
+
+    def _descriptor(self, name: str, kind: str, path: tuple[Any, ...]) -> None:
+        """A descriptor made on the host: the front end takes it apart into base, shape, strides, flags, and both again."""
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        element, _, shape = kind.removeprefix("tensordesc<").partition("[")
+        rank = shape.count(",") + 1
+        flags = ["padding"] + (["round_f32_to_tf32"] if hasattr(TensorDescriptor, "round_f32_to_tf32") else [])
+        self.arguments.append((name, f"*{element}", (*path, "base")))
+        for field, width in (("shape", "i64"), ("strides", "i64")):
+            self.arguments += [(name, width, (*path, field, d)) for d in range(rank)]
+        self.arguments += [(name, "i1", (*path, flag)) for flag in flags]
+        for field, width in (("shape", "i32"), ("strides", "i64")):
+            self.arguments += [(name, width, (*path, field, d)) for d in range(rank)]
 
     def __call__(
         self, grid_x: int, grid_y: int, grid_z: int, stream: int, function: LoadedKernel, packed_metadata: Any,
@@ -161,11 +174,11 @@ class Launcher:
             exit_hook(launch_metadata)
 
 
-def _follow(args: Sequence[Any], path: tuple[int, ...]) -> Any:
+def _follow(args: Sequence[Any], path: tuple[Any, ...]) -> Any:
     value: Any = args
-    for index in path:
-        value = value[index]
-    return value
+    for step in path:
+        value = getattr(value, step) if isinstance(step, str) else value[step]
+    return value == "nan" if path[-1] == "padding" else value
 
 
 def _packer(kind: str) -> Callable[[Any], bytes]:

@@ -141,6 +141,9 @@ def _convert_custom(value: Any, dtype: Any, fp_downcast_rounding: Any = None, _s
 
 
 def _make_ttir(module: Any, options: VpeOptions) -> Any:
+    from bringup.vpe.compile import check_source
+
+    check_source(module, options)
     manager = ir.pass_manager(module.context)
     manager.enable_debug()
     passes.common.add_inliner(manager)
