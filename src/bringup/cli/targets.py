@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Targets: a device and its toolchain.", no_args_is_help=True)
     group.command("list")(list_targets)
     group.command("show")(show)
+    group.command("check")(check)
     app.add_typer(group, name="targets")
 
 
@@ -67,6 +69,37 @@ def show(
     for title, names in (("In kernels", dialect.tl_functions), ("In the wrapper, torch", dialect.torch_functions)):
         console.print(f"\n[bold]{title}[/]: {', '.join(names)}", highlight=False)
     console.print(f"\n[bold]Also compiled for[/]: {', '.join(target.compile_for) or 'nothing else'}", highlight=False)
+
+
+def check(
+    spec: Annotated[str, typer.Argument(help="Target, NAME or NAME:PROFILE.")],
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run the conformance suite: what every target, built in or plug-in, must do. Exit code 1 when something fails."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from bringup.judge import CheckResult, check_target
+
+    console = Console(stderr=json_output)
+    marks = {"passed": ("passed ", "green"), "lacking": ("lacking", "yellow"), "failed": ("failed ", "red")}
+
+    async def run() -> list[CheckResult]:
+        results = []
+        async for result in check_target(spec):
+            results.append(result)
+            mark, style = marks[result.status]
+            detail = f"  {result.detail.splitlines()[0]}" if result.detail else ""
+            console.print(Text.assemble((mark, style), f"  {result.name}", (detail, "dim")))
+        return results
+
+    results = asyncio.run(run())
+    if json_output:
+        typer.echo(json.dumps([vars(result) for result in results], indent=1))
+    counts = {status: sum(r.status == status for r in results) for status in marks}
+    console.print(", ".join(f"{count} {status}" for status, count in counts.items()))
+    if counts["failed"]:
+        raise typer.Exit(1)
 
 
 def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:

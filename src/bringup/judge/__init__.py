@@ -1,5 +1,6 @@
 """Judge a candidate: isolated workers, guards, comparison, verdict."""
 
 from bringup.judge._pool import Judge, JudgeFault, JudgePool, make_judge
+from bringup.judge.conformance import CheckResult, check_target
 
-__all__ = ["Judge", "JudgeFault", "JudgePool", "make_judge"]
+__all__ = ["CheckResult", "Judge", "JudgeFault", "JudgePool", "check_target", "make_judge"]

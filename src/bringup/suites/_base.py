@@ -57,7 +57,14 @@ class Suite(Protocol):
         ...
 
 
-suites: Registry[Suite] = Registry("suite", "bringup.suites", {"opinfo": "bringup.suites.opinfo:OpInfoSuite"})
+suites: Registry[Suite] = Registry(
+    "suite",
+    "bringup.suites",
+    {
+        "conformance": "bringup.suites.conformance:ConformanceSuite",
+        "opinfo": "bringup.suites.opinfo:OpInfoSuite",
+    },
+)
 
 
 def get_suite(name: str) -> Suite:
