@@ -121,6 +121,15 @@ def test_quarantine_is_bounded_and_memory_is_used_again() -> None:
     assert allocator.statistics.frees == 50
 
 
+def test_small_allocations_leave_a_bounded_number_of_records() -> None:
+    allocator = Allocator()
+    for _ in range(6000):
+        allocator.allocate(8)
+    allocator.live()
+    assert len(allocator._records) <= 4096
+    assert allocator.statistics.reserved == 16 << 20
+
+
 def test_reused_memory_is_poisoned_again() -> None:
     allocator = Allocator(quarantine=0)
     for size in (1000, 900, 1000, 950):

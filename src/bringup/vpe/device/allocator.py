@@ -28,6 +28,8 @@ CANARY = 0xCA
 _ARENA_BYTES = 16 << 20
 _OWN_MAPPING_BYTES = 1 << 20
 _CHECKED_POISON_BYTES = 64 << 10
+_QUARANTINED_BLOCKS = 4096
+"""Bounds the records that small allocations leave, and with them the time to find an address."""
 
 
 class DeviceMemoryError(RuntimeError):
@@ -270,7 +272,9 @@ class Allocator:
             self.statistics.frees += 1
             self.statistics.allocated -= allocation.nbytes
             self.statistics.quarantined += allocation.block.size
-        while self._quarantine and self.statistics.quarantined > self.quarantine_limit:
+        while self._quarantine and (
+            self.statistics.quarantined > self.quarantine_limit or len(self._quarantine) > _QUARANTINED_BLOCKS
+        ):
             self._retire(self._quarantine.popleft())
 
     def _retire(self, allocation: Allocation) -> None:
