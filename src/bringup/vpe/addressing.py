@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bringup.vpe.ir import Block, Func, Module, Op
-from bringup.vpe.legalise import Problem
+from bringup.vpe.legalise import Problem, where
 from bringup.vpe.profile import Profile
 
 _FORMS = (
@@ -30,13 +30,16 @@ def check_addressing(text: str, profile: Profile) -> tuple[Module, list[Problem]
             continue
         for feature, pattern, shown in _FORMS:
             if pattern.search(line):
-                where = re.search(r"loc\((#\w+)\)\s*$", line)
-                found.append((feature, shown, where[1] if where else ""))
-    name = re.search(r"tt\.func public @([\w.$]+)", text)
-    module = Module({"kernel": Func(name[1] if name else "kernel", [], [], [], [Block()], True)}, locs, text)
+                place = re.search(r"loc\((#\w+)\)\s*$", line)
+                found.append((feature, shown, place[1] if place else ""))
+    public = re.search(r"tt\.func public @([\w.$]+)", text)
+    module = Module({"kernel": Func(public[1] if public else "kernel", [], [], [], [Block()], True)}, locs, text)
     problems = []
+    seen: set[tuple[object, ...]] = set()
     for feature, shown, loc in found:
-        if not getattr(profile.features, feature):
+        key = (feature, *where(module, Op(shown, loc=loc))[:2])
+        if not getattr(profile.features, feature) and key not in seen:
+            seen.add(key)
             allowed = [other for flag, _, other in _FORMS if getattr(profile.features, flag)]
             problems.append(
                 Problem(
