@@ -17,6 +17,8 @@ from bringup.errors import ConfigError, FormatError
 from bringup.operators import DTYPES, Operator
 from bringup.verdict import Mismatch, Verdict
 
+SHOWN_LINES = 60  # of a log or traceback on the terminal
+
 
 def read_candidate(file: Path) -> Candidate:
     """Read a candidate's source; raises FormatError."""
@@ -107,7 +109,10 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
         _print_mismatch(verdict.mismatch, console)
     for title, text in (("traceback", verdict.exception), ("log", verdict.log)):
         if text.strip():
-            console.print(Panel(Text(text.strip()), title=title, title_align="left"))
+            lines = text.strip().splitlines()
+            if len(lines) > SHOWN_LINES:
+                lines = [*lines[:SHOWN_LINES], f"... {len(lines) - SHOWN_LINES} more lines: --json has them"]
+            console.print(Panel(Text("\n".join(lines)), title=title, title_align="left"))
     for failure in verdict.failures[1:]:
         console.print(Text(f"  also {failure.kind}: {failure.case}: {failure.summary}"))
     dtypes = ", ".join(f"{dtype} {count}" for dtype, count in verdict.passed_by_dtype.items())

@@ -84,8 +84,10 @@ class CaseJudge:
             text = str(reply["error"])
             if reply.get("compile_log"):
                 log, kernel = str(reply["compile_log"]), str(reply.get("kernel", ""))
-                summary = f"kernel {kernel} does not compile: {log.strip().splitlines()[0][:300]}"
-                return Outcome("compile", summary, log=log, kernel=kernel, compiled_for=self.device, exception=text)
+                lines = [line.strip() for line in log.strip().splitlines()] or [""]
+                first = next((line for line in lines if "error:" in line), lines[0])
+                summary = f"kernel {kernel} does not compile: {first[:300]}"
+                return Outcome("compile", summary, log=log, kernel=kernel, compiled_for=self.device)
             if reply.get("fault"):
                 return Outcome("crashed", text.strip().splitlines()[-1][:300], log=str(reply["fault"]), exception=text)
             return Outcome("raised", text.strip().splitlines()[-1][:300], exception=text, log=output)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import select
 import shutil
 import signal
@@ -84,7 +83,7 @@ class Guest:
     @property
     def output(self) -> str:
         """What the worker printed on its standard output and error, cut to the limit."""
-        return tidy(self._output.decode("utf-8", "replace"))
+        return self._output.decode("utf-8", "replace")
 
     def wait(self, seconds: float = GRACE_SECONDS) -> dict[str, Any]:
         """Return how the worker ended: {"exit": code}, {"signal": number}, or {} when init itself was killed."""
@@ -125,16 +124,6 @@ class Guest:
             ready, _, _ = select.select([self._status], [], [], remaining)
             if not ready or not os.read(self._status, 4096):
                 break
-
-
-HARNESS_FRAME = re.compile(r'^  File "[^"]*(?:/bringup/judge/|<frozen runpy>)[^"]*", line \d+ in .*\n?', re.MULTILINE)
-EXTENSION_LIST = re.compile(r"^Extension modules: .*\n?", re.MULTILINE)
-LIBRARY_PATH = re.compile(r'"/[^"]*/(?:site-packages/|lib/python[\d.]+/|(?=bringup/))')
-
-
-def tidy(text: str) -> str:
-    """Leave out of a printed stack what is the judge's own or the machine's: its frames and absolute paths."""
-    return LIBRARY_PATH.sub('"', HARNESS_FRAME.sub("", EXTENSION_LIST.sub("", text)))
 
 
 def describe_end(ended: dict[str, Any]) -> str:

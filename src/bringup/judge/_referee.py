@@ -22,6 +22,7 @@ from bringup.judge import _codec, _wire
 from bringup.judge._case import CaseJudge, Outcome
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._schemas import computes
+from bringup.judge._tidy import tidy
 from bringup.operators import Operator
 from bringup.suites import CaseInputs, get_suite
 from bringup.verdict import CaseId, CaseResult, Verdict
@@ -157,14 +158,14 @@ class JudgeJob:
     def _verdict(self, outcome: Outcome, case: CaseId) -> Verdict:
         return Verdict(
             kind=outcome.kind,
-            summary=outcome.summary,
+            summary=tidy(outcome.summary),
             case=case,
             call=outcome.call,
             inputs=outcome.inputs,
             violations=outcome.violations,
             mismatch=outcome.mismatch,
-            exception=outcome.exception,
-            log=outcome.log,
+            exception=tidy(outcome.exception),
+            log=tidy(outcome.log),
             kernel=outcome.kernel,
             compiled_for=outcome.compiled_for,
         )
