@@ -1,6 +1,7 @@
 """vpe: a virtual accelerator, as an out-of-tree Triton backend.
 
-Nothing heavy is imported here; names load on first use. `activate("pe64")` chooses the profile and makes vpe Triton's active device.
+Nothing heavy is imported here; names load on first use. `activate("pe64")` chooses the profile and makes vpe
+Triton's active device.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def __getattr__(name: str) -> Any:
 def activate(profile: Any = None) -> None:
     """Make vpe the device that Triton compiles for and launches on, with a profile (name, path or `Profile`).
 
-    None takes `$BRINGUP_VPE`, `$BRINGUP_VPE_PROFILE` or the default profile. Works with or without the installed plug-in, and
+    None takes `$BRINGUP_VPE`, `$BRINGUP_VPE_PROFILE` or the default profile. Works with or without the
+    installed plug-in, and
     wins over a GPU's driver until `deactivate`.
     """
     from triton.backends import Backend, backends

@@ -1,4 +1,6 @@
-"""Which forms of addressing a kernel uses, read from TTIR before Triton rewrites block pointers and descriptors to pointers."""
+"""Which forms of addressing a kernel uses, read from TTIR before Triton rewrites block pointers and
+descriptors to pointers.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,8 @@ def check_addressing(text: str, profile: Profile) -> tuple[Module, list[Problem]
             Problem(
                 Op(shown, loc=loc),
                 "mixed addressing",
-                f"the kernel uses tensors of pointers and tensor descriptors; {profile.name} allows one of them in a kernel",
+                f"the kernel uses tensors of pointers and tensor descriptors; {profile.name} allows one of them "
+                "in a kernel",
                 "use one form for all loads and stores",
             )
         )

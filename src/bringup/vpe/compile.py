@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bringup.vpe import state
+from bringup.vpe.addressing import check_addressing
 from bringup.vpe.errors import VpeCompileError
 from bringup.vpe.kernel import pack
-from bringup.vpe.addressing import check_addressing
 from bringup.vpe.legalise import Problem, check, report
 from bringup.vpe.lower.core import Unsupported
 from bringup.vpe.lower.functions import Calls

@@ -30,7 +30,8 @@ def _explain(dump: dict[str, Any]) -> list[str]:
         return lines
     if kind == "index":
         lines.append(
-            f"element {dump.get('first_element')} and those next to it: an index is not within 0 .. {int(dump.get('axis_length', 1)) - 1}"
+            f"element {dump.get('first_element')} and those next to it: an index is not within 0 .. "
+            f"{int(dump.get('axis_length', 1)) - 1}"
         )
         return lines
     lines.append(
@@ -50,7 +51,8 @@ def _explain(dump: dict[str, Any]) -> list[str]:
         else:
             where = f"at byte {offset}"
         lines.append(
-            f"nearest allocation: argument '{nearest['argument']}', {size} bytes from {nearest['base']}; the access is {where}"
+            f"nearest allocation: argument '{nearest['argument']}', {size} bytes from {nearest['base']}; the "
+            f"access is {where}"
         )
         if nearest.get("freed"):
             lines.append("that memory has been freed")
@@ -60,7 +62,8 @@ def _explain(dump: dict[str, Any]) -> list[str]:
         lines.append(str(nearest["description"]))
     if kind == "dma_alignment":
         lines.append(
-            f"the row starts {int(dump['address'], 16) % int(dump['alignment'])} bytes past a multiple of {dump['alignment']}"
+            f"the row starts {int(dump['address'], 16) % int(dump['alignment'])} bytes past a multiple of "
+            f"{dump['alignment']}"
         )
         lines.append(dump["rule"])
     if kind == "misaligned":
@@ -106,7 +109,8 @@ def render(dump: dict[str, Any]) -> str:
         lines += ["", "other faulted programs:"]
         for other in dump["other_faults"]:
             lines.append(
-                f"  program {_coordinates(other['program'])} on PE {_coordinates(other['pe'])}: {other['kind']} at {other['address']}, line {other['line']}"
+                f"  program {_coordinates(other['program'])} on PE {_coordinates(other['pe'])}: {other['kind']} "
+                f"at {other['address']}, line {other['line']}"
             )
     return "\n".join(lines)
 

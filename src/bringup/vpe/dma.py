@@ -121,7 +121,8 @@ def _race(unit: Unit) -> None:
     f.label(bad)
     address = f.i("%address") + where.value
     f.do(
-        f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {kind.value}, i64 %site, i64 {address}, i64 1, i64 -1, i64 {other.value})"
+        f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {kind.value}, i64 %site, i64 {address}, i64 1, i64 -1, "
+        f"i64 {other.value})"
     )
     f.ret("i32 1")
     f.finish()
@@ -142,7 +143,8 @@ def _check(unit: Unit) -> None:
 
     def fail(kind: FaultKind, at: object = address) -> None:
         result = f.emit(
-            f"call i32 @vpe_fault(ptr %ctx, i64 {int(kind)}, i64 %site, i64 {at}, i64 %nbytes, i64 {which.value}, i64 0)"
+            f"call i32 @vpe_fault(ptr %ctx, i64 {int(kind)}, i64 %site, i64 {at}, i64 %nbytes, i64 "
+            f"{which.value}, i64 0)"
         )
         f.ret(f"i32 {result}")
 
@@ -324,7 +326,8 @@ def _elements(unit: Unit, write: bool) -> None:
             here.value = f.load64("%addresses", i)
         address = here.value
         bad_ = f.emit(
-            f"call i32 @vpe_check(ptr %ctx, i64 %site, i64 %arg, i64 {address}, i64 {esize}, i64 {esize}, i64 {int(write)})"
+            f"call i32 @vpe_check(ptr %ctx, i64 %site, i64 %arg, i64 {address}, i64 {esize}, i64 {esize}, i64 "
+            f"{int(write)})"
         )
         with f.when(f.emit(f"icmp ne i32 {bad_}, 0")):
             f.ret("i32 1")

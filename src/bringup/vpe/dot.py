@@ -1,6 +1,7 @@
 """The matrix unit: c += a @ b on dense row-major matrices in local memory, for fp32, fp64 and int32.
 
-Each element of c is accumulated in the order of k; floats with a fused multiply-add (the product is not rounded), as matrix units do.
+Each element of c is accumulated in the order of k; floats with a fused multiply-add (the product is not
+rounded), as matrix units do.
 Signature: `void vpe_dot_<type>(ptr a, ptr b, ptr c, i64 m, i64 n, i64 k)`.
 """
 

@@ -1,6 +1,7 @@
 """Core dumps: what the chip knew when a program was stopped, as JSON.
 
-The values of variables are found by replay: a copy of the kernel that writes every named variable out before the faulting
+The values of variables are found by replay: a copy of the kernel that writes every named variable out before
+the faulting
 operation runs that program once more, with its stores undone afterwards.
 """
 

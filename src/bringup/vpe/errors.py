@@ -29,7 +29,9 @@ class VpeLaunchError(RuntimeError):
 
 
 class VpeFault(RuntimeError):
-    """A program was stopped by the chip. `dump` is the core dump, `dump_path` the file that holds it (None if not written)."""
+    """A program was stopped by the chip. `dump` is the core dump, `dump_path` the file that holds it (None if
+    not written).
+    """
 
     def __init__(self, message: str, dump: dict[str, Any], dump_path: str | None = None) -> None:
         super().__init__(message)

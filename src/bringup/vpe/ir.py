@@ -1,6 +1,7 @@
 """A small typed picture of Triton's TTIR: what the rest of the compiler works on.
 
-TTIR reaches us as text (the Python bindings of Triton do not show attributes such as dense constants); `parse.py` builds these
+TTIR reaches us as text (the Python bindings of Triton do not show attributes such as dense constants);
+`parse.py` builds these
 objects from it. Nothing here knows about LLVM or about a chip.
 """
 

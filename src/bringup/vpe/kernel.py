@@ -79,7 +79,8 @@ def load_for_dump(kernel: LoadedKernel, site: int) -> tuple[LoadedKernel, Lowere
     keep = [load_function(key) for key in calls.used]
     library = native.compile_text(lowered.text)
     copy = LoadedKernel(
-        kernel.name, native.entry(library, ENTRY), lowered.arena_bytes, kernel.local_bytes, False, kernel.compressed_ttir,
+        kernel.name, native.entry(library, ENTRY), lowered.arena_bytes, kernel.local_bytes, False,
+            kernel.compressed_ttir,
         library, keep=keep,
     )  # fmt: skip
     return copy, lowered

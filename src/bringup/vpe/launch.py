@@ -138,7 +138,9 @@ class Launcher:
             self.arguments.append((name, kind, path))
 
     def _descriptor(self, name: str, kind: str, path: tuple[Any, ...]) -> None:
-        """A descriptor made on the host: the front end takes it apart into base, shape, strides, flags, and both again."""
+        """A descriptor made on the host: the front end takes it apart into base, shape, strides, flags, and
+        both again.
+        """
         from triton.tools.tensor_descriptor import TensorDescriptor
 
         element, _, shape = kind.removeprefix("tensordesc<").partition("[")
@@ -203,7 +205,8 @@ def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Ar
         device = getattr(getattr(value, "device", None), "type", "cpu")
         if device not in ("cpu", "vpe"):
             raise VpeLaunchError(
-                f"argument '{name}' of kernel '{launcher.name}' is a tensor on {device}; vpe launches take vpe or CPU tensors"
+                f"argument '{name}' of kernel '{launcher.name}' is a tensor on {device}; vpe launches take vpe "
+                "or CPU tensors"
             )
         buffer = memory.resolve(value, pointer)
         if buffer is not None:
@@ -211,8 +214,10 @@ def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Ar
         rule = profile.memory
         if rule.align_launch_pointers and pointer % rule.dma_alignment_bytes:
             raise VpeLaunchError(
-                f"argument '{name}' of kernel '{launcher.name}': its pointer 0x{pointer:x} is not a multiple of {rule.dma_alignment_bytes} bytes "
-                f"(it is {pointer % rule.dma_alignment_bytes} bytes past one). {profile.alignment_text} Pass the base tensor and an "
+                f"argument '{name}' of kernel '{launcher.name}': its pointer 0x{pointer:x} is not a multiple of "
+                f"{rule.dma_alignment_bytes} bytes "
+                f"(it is {pointer % rule.dma_alignment_bytes} bytes past one). {profile.alignment_text} Pass "
+                "the base tensor and an "
                 "element offset, or copy the view with .contiguous() or .clone() first."
             )
         found.append(buffer)
@@ -226,13 +231,15 @@ def _grid(profile: Profile, name: str, grid: tuple[int, int, int]) -> int:
     limits = profile.limits
     if limits.grid_max is not None and programs > limits.grid_max:
         raise VpeLaunchError(
-            f"kernel '{name}': a grid of {' x '.join(map(str, grid))} = {programs} programs is above the limit of {limits.grid_max}; "
+            f"kernel '{name}': a grid of {' x '.join(map(str, grid))} = {programs} programs is above the limit "
+            f"of {limits.grid_max}; "
             "let each program do more: larger blocks, or a loop over blocks"
         )
     used = sum(size > 1 for size in grid)
     if used > limits.grid_rank:
         raise VpeLaunchError(
-            f"kernel '{name}': {used} grid axes are longer than 1, {profile.name} has {limits.grid_rank}; flatten the grid"
+            f"kernel '{name}': {used} grid axes are longer than 1, {profile.name} has {limits.grid_rank}; "
+            "flatten the grid"
         )
     return programs
 

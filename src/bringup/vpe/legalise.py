@@ -1,6 +1,8 @@
-"""Checks of a kernel against a profile, before code is made: each broken rule with source line, figure, limit and advice.
+"""Checks of a kernel against a profile, before code is made: each broken rule with source line, figure, limit
+and advice.
 
-All problems of a kernel are collected; the compiler refuses it with a short message (one paragraph a problem) and a log.
+All problems of a kernel are collected; the compiler refuses it with a short message (one paragraph a problem)
+and a log.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ _TL_NAMES: dict[str, tuple[str, ...]] = {
     "tt.cat": ("cat",), "tt.join": ("join", "interleave", "ravel", "reshape"), "tt.split": ("split", "sort", "topk"),
     "tt.trans": ("trans", "permute"), "tt.atomic_cas": ("atomic_cas",), "tt.print": ("device_print",),
     "tt.assert": ("device_assert",), "tt.map_elementwise": ("map_elementwise",),
-    "tt.elementwise_inline_asm": ("inline_asm_elementwise",), "tt.mulhiui": ("umulhi", "philox", "rand", "randn", "randint"),
+    "tt.elementwise_inline_asm": ("inline_asm_elementwise",), "tt.mulhiui": ("umulhi", "philox", "rand",
+    "randn", "randint"),
     "tt.scan": ("associative_scan", "cumsum", "cumprod"),
     "tt.reduce": ("reduce", "sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce_or", "sort", "topk", "flip"),
     "tt.precise_sqrt": ("sqrt_rn",), "tt.precise_divf": ("div_rn",), "tt.clampf": ("clamp",), "math.fma": ("fma",),
@@ -129,7 +132,8 @@ class _Checker:
             unsigned = "u" + dtype
             if restricted is not None and dtype not in restricted and unsigned not in restricted:
                 self.add(
-                    op, "dtype not allowed here", f"tl.{names[0]} takes {', '.join(restricted)} on {profile.name}, not {dtype}",
+                    op, "dtype not allowed here", f"tl.{names[0]} takes {', '.join(restricted)} on "
+                    f"{profile.name}, not {dtype}",
                     "cast the operands first",
                 )  # fmt: skip
 
@@ -142,7 +146,8 @@ class _Checker:
             return
         if not profile.allows_dtype(name) and not profile.allows_dtype("u" + name):
             self.add(
-                op, "dtype not supported", f"{name} does not exist on {profile.name} (it has {', '.join(profile.dtypes)})",
+                op, "dtype not supported", f"{name} does not exist on {profile.name} (it has "
+                f"{', '.join(profile.dtypes)})",
                 "use fp32 for intermediate results" if name == "fp64" else "cast to a dtype that the chip has",
             )  # fmt: skip
         limits = profile.limits
@@ -171,7 +176,8 @@ class _Checker:
             if features.scatter_stores_option:
                 advice += ", or launch with enable_scatter_stores=True"
             self.add(
-                op, "scatter store", "the addresses of this store have no stride known to the compiler (they come from loaded data, "
+                op, "scatter store", "the addresses of this store have no stride known to the compiler (they "
+                "come from loaded data, "
                 "a remainder, tl.where or the like), and scatter stores are switched off", advice,
             )  # fmt: skip
 
@@ -182,7 +188,8 @@ class _Checker:
             return
         if not self.profile.features.gather_loads:
             self.add(
-                op, "gather load", f"the addresses of this load have no stride known to the compiler, and {self.profile.name} has no gather loads",
+                op, "gather load", "the addresses of this load have no stride known to the compiler, and "
+                f"{self.profile.name} has no gather loads",
                 "make the offsets a sum of start + stride * tl.arange for each axis",
             )  # fmt: skip
 
@@ -208,7 +215,8 @@ class _Checker:
         row = result.dims[-1] * result.bytes
         if limit is not None and row < limit:
             self.add(
-                op, "dot accumulator", f"rows of the accumulator {result} are {row} bytes, the matrix unit needs at least {limit}",
+                op, "dot accumulator", f"rows of the accumulator {result} are {row} bytes, the matrix unit "
+                f"needs at least {limit}",
                 f"use at least {limit // result.bytes} columns (BLOCK_N), padding and masking the rest",
             )  # fmt: skip
 
@@ -240,7 +248,8 @@ class _Checker:
         if len(sites) > limit:
             self.add(
                 list(sites.values())[limit], "DMA streams",
-                f"the kernel has {len(sites)} load and store sites on blocks; a PE has {limit} circular buffers, one for each",
+                f"the kernel has {len(sites)} load and store sites on blocks; a PE has {limit} circular "
+                "buffers, one for each",
                 "split the kernel, keep values instead of loading them again, or turn unrolled accesses into a loop",
             )  # fmt: skip
 
@@ -257,7 +266,8 @@ class _Checker:
             )
             op = peak.op if peak.op is not None else func.blocks[0].ops[0]
             self.add(
-                op, "local memory", f"the tensors alive at this point take {peak.best} bytes, a program has {usable}; the largest: {listed}",
+                op, "local memory", f"the tensors alive at this point take {peak.best} bytes, a program has "
+                f"{usable}; the largest: {listed}",
                 "use smaller blocks, or load in a loop what is not needed at once",
             )  # fmt: skip
         return peak.best

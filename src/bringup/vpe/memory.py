@@ -1,6 +1,7 @@
 """What a launch may touch: the storages behind its pointer arguments, as exact byte ranges.
 
-The vpe device registers a resolver that knows its allocations (freed, read-only, poison map); CPU tensors, NumPy-like objects and anything
+The vpe device registers a resolver that knows its allocations (freed, read-only, poison map); CPU tensors,
+NumPy-like objects and anything
 else with `data_ptr()` are resolved here by their storage.
 """
 
@@ -28,7 +29,9 @@ class Buffer:
 
 
 Resolver = Callable[[Any, int], Buffer | None]
-"""(argument, pointer value) -> its buffer, or None if the resolver does not know it. The argument may be a plain int."""
+"""(argument, pointer value) -> its buffer, or None if the resolver does not know it. The argument may be a
+plain int.
+"""
 
 _resolvers: list[Resolver] = []
 _neighbours: list[Callable[[int], str]] = []

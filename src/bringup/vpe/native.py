@@ -1,7 +1,9 @@
 """LLVM IR text to functions in this process: optimise, emit an object, keep it on disk, load it.
 
-The disk cache is addressed by content (IR text, host CPU, LLVM version): a hit skips LLVM's optimiser and code generator. It lives in
-`$BRINGUP_VPE_CACHE`, else `$XDG_CACHE_HOME/bringup/vpe`, else `~/.cache/bringup/vpe`. A cache that cannot be written is a
+The disk cache is addressed by content (IR text, host CPU, LLVM version): a hit skips LLVM's optimiser and code
+generator. It lives in
+`$BRINGUP_VPE_CACHE`, else `$XDG_CACHE_HOME/bringup/vpe`, else `~/.cache/bringup/vpe`. A cache that cannot be
+written is a
 warning, once.
 """
 

@@ -1,6 +1,7 @@
 """TTIR text to `ir.Module`.
 
-Reads what `str(module)` prints with locations in Triton 3.6 and 3.7: one operation a line, regions by lines that end in `{`.
+Reads what `str(module)` prints with locations in Triton 3.6 and 3.7: one operation a line, regions by lines
+that end in `{`.
 """
 
 from __future__ import annotations

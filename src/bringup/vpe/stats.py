@@ -1,14 +1,17 @@
 """Counters of a launch and the time that the profile's figures make of them.
 
-The model, for each PE (documented in docs/vpe.md): programs of a PE run one after the other; within a program DMA overlaps with computing, so
+The model, for each PE (documented in docs/vpe.md): programs of a PE run one after the other; within a program
+DMA overlaps with computing, so
 
     dma      = transactions * granularity / dma_bytes_per_cycle_pe + requests * dma_latency_cycles / streams
     compute  = vector + special + dot          (the three units of a PE do not overlap)
     pe       = programs * program_cycles + atomics * atomic_cycles + max(dma, compute)
     launch   = launch_us + max(slowest PE, all DMA bytes / dma_bytes_per_cycle_chip) / clock
 
-with vector = sum over element widths of operations / lanes(width), special = operations / special_lanes, dot = multiply-accumulates /
-dot_macs_per_cycle(dtype), and streams = the requests that a PE keeps in flight (4). Deterministic: equal launches give equal times.
+with vector = sum over element widths of operations / lanes(width), special = operations / special_lanes, dot =
+multiply-accumulates /
+dot_macs_per_cycle(dtype), and streams = the requests that a PE keeps in flight (4). Deterministic: equal
+launches give equal times.
 """
 
 from __future__ import annotations

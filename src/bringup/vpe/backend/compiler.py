@@ -26,7 +26,9 @@ def _source_digest() -> str:
 
 @dataclass(frozen=True)
 class VpeOptions:
-    """Launch options. Those of GPUs are accepted and have no effect, so that kernels written for them run unmodified."""
+    """Launch options. Those of GPUs are accepted and have no effect, so that kernels written for them run
+    unmodified.
+    """
 
     enable_scatter_stores: bool = False
     """Allow stores whose addresses have no stride known to the compiler (profiles with `scatter_stores_option`)."""

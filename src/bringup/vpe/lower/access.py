@@ -339,7 +339,8 @@ def device_assert(low: Lowering, op: Op) -> None:
 
     def fail(where: str) -> None:
         f.do(
-            f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.ASSERT)}, i64 {op.id}, i64 {where}, i64 0, i64 -1, i64 0)"
+            f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.ASSERT)}, i64 {op.id}, i64 {where}, "
+            "i64 0, i64 -1, i64 0)"
         )
         f.br(low.fault)
 

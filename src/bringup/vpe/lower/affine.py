@@ -1,6 +1,7 @@
 """Which integer and pointer tensors walk memory in straight lines: value = start + sum(stride[d] * index[d]).
 
-Loads and stores through such pointers become block DMA; all others are gathers and scatters. The analysis is symbolic: starts and strides
+Loads and stores through such pointers become block DMA; all others are gathers and scatters. The analysis is
+symbolic: starts and strides
 are small expressions over scalar SSA values, emitted as 64-bit arithmetic where an access needs them.
 """
 
@@ -49,7 +50,9 @@ class Affine:
 
 
 class AffineAnalysis:
-    """Answers for one function; loop-carried walks are found by assuming their strides and checking the loop's yield."""
+    """Answers for one function; loop-carried walks are found by assuming their strides and checking the loop's
+    yield.
+    """
 
     def __init__(self) -> None:
         self.known: dict[Value, Affine | None] = {}
@@ -80,7 +83,8 @@ class AffineAnalysis:
                     value = loop.operands[2 + index]
                     continue
                 return value if value.type.elem == "ptr" and value.arg_of is None else None
-            if op.name in ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.bitcast", "tt.reshape", "tt.trans",
+            if op.name in ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.bitcast",
+                "tt.reshape", "tt.trans",
                            "tt.unsplat"):  # fmt: skip
                 value = op.operands[0]
             elif op.name == "scf.for":
@@ -235,7 +239,8 @@ class AffineAnalysis:
             candidates = [entry for entry in candidates if entry[0] not in failed]
         for arg, _, result, following, scalar in candidates:
             mine, walk = self.known[arg], self.of(following)
-            assert mine is not None and walk is not None
+            assert mine is not None
+            assert walk is not None
             self.carried[arg] = scalar
             self.carried_next[arg] = walk.start
             final = Value(f"{result.name}.start", Type("i64"))

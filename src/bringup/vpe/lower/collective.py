@@ -310,7 +310,8 @@ def gather(low: Lowering, op: Op) -> None:
         type_ = f"i{w}" if w > 1 else "i8"
         with f.when(f.emit(f"icmp ne {type_} {any_bad}, 0")):
             f.do(
-                f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.INDEX)}, i64 {op.id}, i64 {linear}, i64 0, i64 -1, i64 {shape[axis]})"
+                f"{f.tmp()} = call i32 @vpe_fault(ptr %ctx, i64 {int(FaultKind.INDEX)}, i64 {op.id}, i64 "
+                f"{linear}, i64 0, i64 -1, i64 {shape[axis]})"
             )
             f.br(low.fault)
         base, pattern = evaluation.offset(shape, (*index[:axis], Idx(0), *index[axis + 1 :]))

@@ -81,7 +81,8 @@ class _Carried:
             low.f.do(f"store {type_} {name}, ptr {slot}")
         for source_pointer, arg, nbytes in tensors:
             low.f.do(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {low.address(low.buffers[arg])}, ptr align 64 {source_pointer}, i64 {nbytes}, i1 false)"
+                f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {low.address(low.buffers[arg])}, ptr align 64 "
+                f"{source_pointer}, i64 {nbytes}, i1 false)"
             )
         for offset in taken:
             low.arena.give(offset)

@@ -1,4 +1,6 @@
-"""State of one function's lowering: scalars, buffers in local memory, loops over tensors, expressions computed lane by lane."""
+"""State of one function's lowering: scalars, buffers in local memory, loops over tensors, expressions computed
+lane by lane.
+"""
 
 from __future__ import annotations
 
@@ -296,7 +298,8 @@ class Lowering:
         if self.plan.is_buffer(value):
             source = self.buffer(value)
             self.f.do(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {pointer}, ptr align 64 {source}, i64 {value.type.nbytes}, i1 false)"
+                f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {pointer}, ptr align 64 {source}, i64 "
+                f"{value.type.nbytes}, i1 false)"
             )
         else:
             self.fill(value, pointer)
@@ -315,9 +318,12 @@ class Lowering:
             work *= max(len(op.regions[0].ops) - 1, 1)
         elif op.name not in ELEMENTWISE or self.plan.affine.of(op.result) is not None:
             return
-        elif op.result.type.elem == "i1" and not self.plan.is_buffer(op.result):
-            if all(sink.name in ("tt.load", "tt.store") for sink in self.plan.sinks(op.result)):
-                return  # the DMA engine takes this mask as a box
+        elif (
+            op.result.type.elem == "i1"
+            and not self.plan.is_buffer(op.result)
+            and all(sink.name in ("tt.load", "tt.store") for sink in self.plan.sinks(op.result))
+        ):
+            return  # the DMA engine takes this mask as a box
         from bringup.vpe.lower.elementwise import SPECIAL
 
         if op.name in SPECIAL:
@@ -569,7 +575,7 @@ class Eval:
         flat = [part.strip(" []") for part in op.attrs["value"].split(",")]
         data = b""
         for text in flat:
-            name, number = literal(text, type_.elem)
+            _, number = literal(text, type_.elem)
             if number is None:
                 raise Unsupported(op, "dense float constants")
             data += (number & ((1 << (8 * type_.bytes)) - 1)).to_bytes(type_.bytes, "little")

@@ -25,7 +25,8 @@ _MINMAX_FLOAT = {
 }  # fmt: skip
 _UNARY = {
     "math.sqrt": "llvm.sqrt", "tt.precise_sqrt": "llvm.sqrt", "math.floor": "llvm.floor", "math.ceil": "llvm.ceil",
-    "math.absf": "llvm.fabs", "math.trunc": "llvm.trunc", "math.round": "llvm.round", "math.roundeven": "llvm.roundeven",
+    "math.absf": "llvm.fabs", "math.trunc": "llvm.trunc", "math.round": "llvm.round",
+    "math.roundeven": "llvm.roundeven",
 }  # fmt: skip
 FUNCTIONS: dict[str, str] = {
     "math.exp": "exp", "math.exp2": "exp2", "math.log": "log", "math.log2": "log2", "math.log10": "log10",
@@ -48,7 +49,8 @@ SPECIAL = {
 
 ELEMENTWISE = {
     *_INT, *_FLOAT, *_MINMAX_INT, *_MINMAX_FLOAT, *_UNARY, *FUNCTIONS,
-    "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.ceildivsi", "arith.ceildivui", "arith.floordivsi",
+    "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.ceildivsi", "arith.ceildivui",
+    "arith.floordivsi",
     "arith.shli", "arith.shrsi", "arith.shrui", "arith.remf", "arith.negf", "arith.cmpi", "arith.cmpf", "arith.select",
     "arith.extsi", "arith.extui", "arith.trunci", "arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp",
     "arith.fptosi", "arith.fptoui", "arith.bitcast", "arith.index_cast", "arith.index_castui", "math.absi", "math.fma",
@@ -92,7 +94,8 @@ def _fold(name: str, a: V, b: V) -> int | None:
     if a.const is None or b.const is None or a.vec or b.vec:
         return None
     value = {"arith.addi": a.const + b.const, "arith.subi": a.const - b.const, "arith.muli": a.const * b.const,
-             "arith.andi": a.const & b.const, "arith.ori": a.const | b.const, "arith.xori": a.const ^ b.const}[name]  # fmt: skip
+             "arith.andi": a.const & b.const, "arith.ori": a.const | b.const,
+             "arith.xori": a.const ^ b.const}[name]  # fmt: skip
     bits = INT_BITS[a.elem]
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
@@ -320,7 +323,8 @@ _TABLE: dict[str, Callable[[Lanes, Op, list[V], Call], V]] = {
     "arith.sitofp": _int_to_float(True), "arith.uitofp": _int_to_float(False),
     "arith.fptosi": _float_to_int(True), "arith.fptoui": _float_to_int(False),
     "arith.bitcast": _bitcast, "tt.bitcast": _bitcast, "tt.int_to_ptr": _same, "tt.ptr_to_int": _same,
-    "tt.addptr": _addptr, "tt.mulhiui": _mulhiui, "tt.clampf": _clampf, "math.absi": _bits("llvm.abs"), "math.fma": _fma,
+    "tt.addptr": _addptr, "tt.mulhiui": _mulhiui, "tt.clampf": _clampf, "math.absi": _bits("llvm.abs"),
+    "math.fma": _fma,
     "math.ctpop": _bits("llvm.ctpop"), "math.ctlz": _bits("llvm.ctlz"), "math.cttz": _bits("llvm.cttz"),
     "tt.extern_elementwise": _extern,
 }  # fmt: skip

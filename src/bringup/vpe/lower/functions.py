@@ -1,4 +1,6 @@
-"""Calls of the special-function library: each function is compiled once, for one value and for 16 lanes, and shared by all kernels."""
+"""Calls of the special-function library: each function is compiled once, for one value and for 16 lanes, and
+shared by all kernels.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,8 @@ def load(key: FunctionKey) -> object:
     callee = f'@"{function.callee}"'
     lines = [*function.texts.values()]
     lines.append(
-        f"define {result} @{key.name}_s({params}) #77 {{\n  %r = call {result} {callee}({forward})\n  ret {result} %r\n}}"
+        f"define {result} @{key.name}_s({params}) #77 "
+        f"{{\n  %r = call {result} {callee}({forward})\n  ret {result} %r\n}}"
     )
     vectors = [f"<{WIDTH} x {kind}>" for kind in kinds]
     lines.append(

@@ -25,7 +25,8 @@ _VISIT: dict[str, Callable[[Lowering, Op], None]] = {
 }  # fmt: skip
 _IGNORED = {"llvm.intr.assume", "gpu.barrier", "ttg.barrier", "ttg.local_barrier", "ub.poison"}
 
-KNOWN = {*_VISIT, *_IGNORED, *ELEMENTWISE, *LAYOUT, "tt.get_program_id", "tt.get_num_programs", "tt.unsplat", "tt.return",
+KNOWN = {*_VISIT, *_IGNORED, *ELEMENTWISE, *LAYOUT, "tt.get_program_id", "tt.get_num_programs", "tt.unsplat",
+    "tt.return",
          "tt.map_elementwise", "tt.map_elementwise.return", "tt.reduce.return", "tt.scan.return", "scf.yield",
          "scf.condition", "cf.br", "cf.cond_br"}  # fmt: skip
 """Every operation that can be lowered."""

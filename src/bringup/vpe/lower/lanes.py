@@ -1,11 +1,13 @@
 """Values in registers: a scalar, or `w` lanes of a tensor; and the conversions between the chip's number formats.
 
-Register forms: i1..i64 as such, f16 `half`, f32 `float`, f64 `double`; bf16 is held as its 16 bits and fp8 as its 8 bits, and computed
+Register forms: i1..i64 as such, f16 `half`, f32 `float`, f64 `double`; bf16 is held as its 16 bits and fp8 as
+its 8 bits, and computed
 on in f32 with one rounding after each operation; pointers are i64 addresses.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
 
@@ -30,7 +32,9 @@ FP8: dict[str, tuple[int, int, bool, bool]] = {
 
 
 class V:
-    """A value in a register: its LLVM name, element type (TTIR's name), whether it is a vector, its value if constant."""
+    """A value in a register: its LLVM name, element type (TTIR's name), whether it is a vector, its value if
+    constant.
+    """
 
     __slots__ = ("const", "elem", "name", "vec")
 
@@ -54,14 +58,14 @@ def float_bits(value: float, elem: str) -> int:
         except OverflowError:
             return 0x7C00 | (0x8000 if value < 0 else 0)
     if elem == "bf16":
-        if value != value:
+        if math.isnan(value):
             return 0x7FC0
         return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF
     mantissa, bias, has_inf, unsigned_zero = FP8[elem]
     sign = 0x80 if bits >> 31 else 0
     magnitude = abs(value)
     top = 0x7F if unsigned_zero else (0x7B if has_inf else 0x7E)
-    if value != value:
+    if math.isnan(value):
         return 0x80 if unsigned_zero else 0x7F
     candidates = range(top + 1)
     best = min(candidates, key=lambda code: (abs(_fp8_value(code, mantissa, bias) - magnitude), code & 1))
@@ -98,7 +102,7 @@ def bits_literal(bits: int, elem: str) -> str:
         return f"0x{bits:016X}"
     if elem == "f32":
         value = struct.unpack("<f", struct.pack("<I", bits))[0]
-        if value != value:
+        if math.isnan(value):
             # widening a NaN by struct may quieten it; do it on the bits
             return f"0x{((bits >> 31) << 63) | (0x7FF << 52) | ((bits & 0x7FFFFF) << 29):016X}"
         return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"

@@ -1,6 +1,7 @@
 """What gets a buffer in local memory and for how long; everything else is computed where it is used.
 
-Element-wise operations are fused into their consumers. A tensor is *materialised* (written to local memory once) if its operation
+Element-wise operations are fused into their consumers. A tensor is *materialised* (written to local memory
+once) if its operation
 must see whole tensors (loads, reductions, dots ...), if a consumer needs it dense, or if recomputing it for several
 consumers would cost more than keeping it.
 """
