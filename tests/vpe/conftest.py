@@ -1,4 +1,6 @@
-"""Shared by the tests of the virtual accelerator: a private cache, and a profile without limits unless a test asks for another."""
+"""Shared by the tests of the virtual accelerator: a private cache, and a profile without limits unless a test
+asks for another.
+"""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def welford(mean1, sq1, n1, mean2, sq2, n2):
 @triton.jit
 def k_welford(x, o, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, K: tl.constexpr):
     v = tl.load(x + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
-    mean, sq, n = tl.reduce((v, tl.zeros_like(v), tl.zeros_like(v) + 1.0), AXIS, welford)
+    _mean, sq, n = tl.reduce((v, tl.zeros_like(v), tl.zeros_like(v) + 1.0), AXIS, welford)
     tl.store(o + tl.arange(0, K), sq / n)
 
 

@@ -1,4 +1,6 @@
-"""Arithmetic on tensors and scalars: integers of all widths, floats with one rounding each, comparisons, casts, math."""
+"""Arithmetic on tensors and scalars: integers of all widths, floats with one rounding each, comparisons,
+casts, math.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,8 @@ def k_cast(x, o, B: tl.constexpr, T: tl.constexpr):
     tl.store(o + i, tl.load(x + i).to(T).to(tl.float32))
 
 
-_SPECIALS = [0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e-9, 1e-5, 2**-24, 2**-25 * 1.5, 65504, 65519, 65520, 3.4e38,
+_SPECIALS = [0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e-9, 1e-5, 2**-24, 2**-25 * 1.5, 65504,
+    65519, 65520, 3.4e38,
              448, 464, 465, 500, 57344, 61440, 61439, 1e-40]  # fmt: skip
 
 
@@ -122,7 +125,8 @@ _SPECIALS = [0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e-9, 1e-5, 2
     ("name", "dtype"),
     [
         (tl.float16, torch.float16), (tl.bfloat16, torch.bfloat16), (tl.float8e5, torch.float8_e5m2),
-        (tl.float8e4nv, torch.float8_e4m3fn), (tl.float8e4b8, torch.float8_e4m3fnuz), (tl.float8e5b16, torch.float8_e5m2fnuz),
+        (tl.float8e4nv, torch.float8_e4m3fn), (tl.float8e4b8, torch.float8_e4m3fnuz), (tl.float8e5b16,
+        torch.float8_e5m2fnuz),
     ],
     ids=str,
 )  # fmt: skip
@@ -204,7 +208,8 @@ def test_math(dtype, block):
     o = torch.empty(14, block, dtype=dtype)
     k_math[(1,)](v, o, B=block)
     a = v.abs()
-    wanted = [v.sin(), v.cos(), v.exp(), v.exp2(), a.log(), a.log2(), v.erf(), a.sqrt(), a.rsqrt(), v.floor() + 3 * v.ceil(),
+    wanted = [v.sin(), v.cos(), v.exp(), v.exp2(), a.log(), a.log2(), v.erf(), a.sqrt(), a.rsqrt(),
+    v.floor() + 3 * v.ceil(),
               (v.double() * v.double() + a.double()).to(dtype), v.tanh(), a.pow(v), v.sigmoid()]  # fmt: skip
     for found, want in zip(o, wanted, strict=True):
         torch.testing.assert_close(found, want, rtol=1.5e-6, atol=1e-6)
