@@ -322,3 +322,19 @@ async def test_nonsense_on_the_wire_is_a_crash(pool: JudgePool) -> None:
     assert verdict.kind == "crashed"
     forged = "import os\ndef wrapper(x):\n    os.write(3, (2).to_bytes(4, 'big') + bytes(8) + b'{}')\n    return x\n"
     assert (await judged(pool, forged)).kind == "crashed"
+
+
+@pytest.mark.parametrize(
+    "allocation",
+    [
+        "torch.empty_permuted(x.shape, tuple(range(x.dim())), dtype=x.dtype, device=x.device)",
+        "torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)",
+        "x.new_empty(x.shape)",
+        "x.new_empty_strided(x.shape, x.stride())",
+        "torch.empty(0, dtype=x.dtype, device=x.device).resize_(x.shape)",
+        "torch.empty_like(x).view(-1).view(x.shape).expand(x.shape).detach()",
+    ],
+)
+async def test_the_spy_allows_every_kind_of_allocation_and_view(pool: JudgePool, allocation: str) -> None:
+    verdict = await judged(pool, DOUBLE.replace("torch.empty_like(x)", allocation))
+    assert verdict.kind == "passed", verdict.summary

@@ -12,6 +12,7 @@ ALLOCATION = frozenset(
     {
         "aten::empty",
         "aten::empty_like",
+        "aten::empty_permuted",
         "aten::empty_strided",
         "aten::new_empty",
         "aten::new_empty_strided",
