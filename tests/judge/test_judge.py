@@ -338,3 +338,15 @@ async def test_nonsense_on_the_wire_is_a_crash(pool: JudgePool) -> None:
 async def test_the_spy_allows_every_kind_of_allocation_and_view(pool: JudgePool, allocation: str) -> None:
     verdict = await judged(pool, DOUBLE.replace("torch.empty_like(x)", allocation))
     assert verdict.kind == "passed", verdict.summary
+
+
+async def test_the_spy_allows_questions_about_dtypes(pool: JudgePool) -> None:
+    ask = (
+        "    torch.promote_types(torch.int32, input.dtype), torch.result_type(input, 1.5), torch.can_cast(torch.int32, "
+        "input.dtype), torch.is_same_size(input, input), torch.broadcast_shapes((1,), (3,)), torch.finfo(torch.float16)\n"
+    )
+    verdict = await judged(pool, DOUBLE.replace("def wrapper(input):\n", "def wrapper(input):\n" + ask))
+    assert verdict.kind == "passed", verdict.summary
+    for compares in ("torch.equal(input, input)", "torch.allclose(input, input)", "bool((input == input).all())"):
+        verdict = await judged(pool, DOUBLE.replace("def wrapper(input):\n", f"def wrapper(input):\n    {compares}\n"))
+        assert verdict.kind == "cheated", compares

@@ -22,6 +22,11 @@ ALLOCATION = frozenset(
         "aten::_unsafe_view",
         "aten::_reshape_alias",
         "aten::set_",
+        # questions about dtypes and shapes, answered without touching data
+        "aten::promote_types",
+        "aten::result_type",
+        "aten::can_cast",
+        "aten::is_same_size",
     }
 )
 # Copies every device has as well; one that changes the dtype computes.
