@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 from bringup.vpe import state
@@ -44,6 +45,10 @@ def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
             error.op, "unsupported operation", error.why, "rewrite this line with operations that the chip has"
         )
         raise _refuse(module, profile, [problem]) from None
+    except (ArithmeticError, AssertionError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # a defect of ours, told as such: the kernel may be right
+        text = f"vpe: internal compiler error in kernel '{module.kernel.name}': {type(error).__name__}: {error}"
+        raise VpeCompileError(text, f"{text}\n{traceback.format_exc()}\n{ttir}") from error
     return pack(ttir, lowered, list(calls.used), live), module.kernel.name, live
 
 

@@ -327,8 +327,12 @@ def run(
         slots[L.PROGRAMS], slots[L.CHUNK] = programs, max(1, min(64, programs // (4 * count)))
     futures: list[Future[int]] = []
     if count > 1:
-        pool = _threads(limit - 1)
-        futures = [pool.submit(kernel.entry, worker.context.ctypes.data, 0, 0) for worker in workers[1:]]
+        try:
+            pool = _threads(limit - 1)
+            futures += [pool.submit(kernel.entry, worker.context.ctypes.data, 0, 0) for worker in workers[1:]]
+        except RuntimeError:
+            # no more threads in this process (a limit, or the interpreter is ending): this one does the work
+            shutdown_threads()
     kernel.entry(workers[0].context.ctypes.data, 0, 0)
     for future in futures:
         future.result()
