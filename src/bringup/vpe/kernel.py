@@ -11,7 +11,7 @@ from typing import Any
 
 from bringup.vpe import native
 from bringup.vpe.ir import Module
-from bringup.vpe.lower.functions import Calls, FunctionKey
+from bringup.vpe.lower.functions import Calls, FunctionKey, load_packed, packed
 from bringup.vpe.lower.functions import load as load_function
 from bringup.vpe.lower.kernel import ENTRY, Lowered, lower
 from bringup.vpe.parse import parse
@@ -25,7 +25,7 @@ def pack(ttir: str, lowered: Lowered, functions: list[FunctionKey], local_bytes:
         "format": FORMAT,
         "arena": lowered.arena_bytes,
         "local": local_bytes,
-        "functions": [[key.symbol, list(key.arguments)] for key in functions],
+        "functions": [packed(key) for key in functions],
         "llvm": base64.b64encode(zlib.compress(lowered.text.encode(), 1)).decode(),
         "ttir": base64.b64encode(zlib.compress(ttir.encode(), 1)).decode(),
         "prints": bool(lowered.prints),
@@ -64,7 +64,7 @@ def load(name: str, data: bytes) -> LoadedKernel:
     """Load what `pack` made; takes object code from the native cache if it is there."""
     header = json.loads(data)
     native.runtime()
-    keep = [load_function(FunctionKey(symbol, tuple(arguments))) for symbol, arguments in header["functions"]]
+    keep: list[Any] = [load_packed(entry) for entry in header["functions"]]
     library = native.compile_text(zlib.decompress(base64.b64decode(header["llvm"])).decode())
     return LoadedKernel(
         name, native.entry(library, ENTRY), header["arena"], header["local"], header["prints"],

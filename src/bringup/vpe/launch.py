@@ -335,7 +335,9 @@ def run(
             shutdown_threads()
     kernel.entry(workers[0].context.ctypes.data, 0, 0)
     for future in futures:
-        future.result()
+        # one that has not begun has nothing left to do
+        if not future.cancel():
+            future.result()
     seconds = time.perf_counter() - started
     per_program = seconds * count / programs
     kernel.seconds_per_program = (

@@ -97,6 +97,11 @@ class _Checker:
         if handler is not None:
             handler(op)
 
+    def in_library(self, op: Op) -> bool:
+        """Whether an operation comes from Triton's own library: sorting reshapes to a hypercube."""
+        stack = frames(self.module, op.loc)
+        return bool(stack) and f"{os.sep}triton{os.sep}language{os.sep}" in stack[0].file
+
     def names(self, op: Op) -> None:
         profile = self.profile
         if op.name == "tt.extern_elementwise":
@@ -151,7 +156,7 @@ class _Checker:
                 "use fp32 for intermediate results" if name == "fp64" else "cast to a dtype that the chip has",
             )  # fmt: skip
         limits = profile.limits
-        if len(type_.dims) > limits.tensor_rank and op.name not in ("tt.reshape",):
+        if len(type_.dims) > limits.tensor_rank and not self.in_library(op):
             self.add(
                 op, "tensor rank", f"rank {len(type_.dims)} of {type_} is above the limit of {limits.tensor_rank}",
                 "reshape to fewer axes",

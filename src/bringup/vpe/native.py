@@ -123,13 +123,25 @@ def compile_text(text: str, level: int = 1, vectorise: bool = False) -> Library:
     """
     with _LOCK:
         host = _host()
-        key = hashlib.sha256(f"{host.identity}\n{level}{vectorise}\n{text}".encode()).hexdigest()
+        key = object_key(text, level, vectorise)
         data = _read(key)
         from_disk = data is not None
         if data is None:
             data = _object(host, text, level, vectorise)
             _write(key, data)
         return _load(host, data, from_disk)
+
+
+def object_key(text: str, level: int = 1, vectorise: bool = False) -> str:
+    """Where the disk cache keeps the object code of a text."""
+    return hashlib.sha256(f"{_host().identity}\n{level}{vectorise}\n{text}".encode()).hexdigest()
+
+
+def load_cached(key: str) -> Library | None:
+    """Object code by its key, without its text; None if the disk cache does not have it."""
+    with _LOCK:
+        data = _read(key)
+        return None if data is None else _load(_host(), data, True)
 
 
 def _object(host: _Host, text: str, level: int, vectorise: bool) -> bytes:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bringup.vpe.ir import Op, Type, Value
+from bringup.vpe.ir import BITS, Op, Type, Value
 
 Expr = int | Value | tuple[str, "Expr", "Expr"]
-"""A scalar: a number, an SSA value, or ('+' | '*', a, b)."""
+"""A scalar: a number, an SSA value, ('+' | '*', a, b), or ('wrap', a, bits) for sign extension from fewer bits."""
 
 
 def add(a: Expr, b: Expr) -> Expr:
@@ -35,6 +35,16 @@ def mul(a: Expr, b: Expr) -> Expr:
     return a if b == 1 else ("*", a, b)
 
 
+def wrap(a: Expr, bits: int) -> Expr:
+    """What `a` is in `bits` bits: integer arithmetic of the kernel overflows as the chip's does."""
+    if bits >= 64 or isinstance(a, Value):
+        return a
+    if isinstance(a, int):
+        a &= (1 << bits) - 1
+        return a - (1 << bits) if a >> (bits - 1) else a
+    return ("wrap", a, bits)
+
+
 @dataclass(frozen=True)
 class Affine:
     """A straight walk; `root` is the pointer argument that the address comes from, if it is a pointer."""
@@ -47,6 +57,13 @@ class Affine:
     def uniform(self) -> bool:
         """Whether all elements are equal."""
         return all(stride == 0 for stride in self.strides)
+
+    def wrapped(self, type_: Type) -> Affine:
+        """The walk with start and strides as they are in the integer type that they were computed in."""
+        bits = BITS[type_.elem]
+        if bits >= 64:
+            return self
+        return Affine(wrap(self.start, bits), tuple(wrap(stride, bits) for stride in self.strides), self.root)
 
 
 class AffineAnalysis:
@@ -197,7 +214,8 @@ class AffineAnalysis:
         return Affine(mul(a.start, 1 << b.start), tuple(mul(stride, 1 << b.start) for stride in a.strides))
 
     def _arith_extsi(self, op: Op, type_: Type) -> Affine | None:
-        return self.of(op.operands[0])
+        inner = self.of(op.operands[0])
+        return inner.wrapped(op.operands[0].type) if inner else None
 
     def _tt_bitcast(self, op: Op, type_: Type) -> Affine | None:
         return self.of(op.operands[0]) if type_.elem == "ptr" else None
@@ -206,6 +224,7 @@ class AffineAnalysis:
         pointer, offset = self.of(op.operands[0]), self.of(op.operands[1])
         if pointer is None or offset is None:
             return None
+        offset = offset.wrapped(op.operands[1].type)
         size = Type(type_.pointee or "i8").bytes
         strides = tuple(add(x, mul(y, size)) for x, y in zip(pointer.strides, offset.strides, strict=True))
         return Affine(add(pointer.start, mul(offset.start, size)), strides, pointer.root)

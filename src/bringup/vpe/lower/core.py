@@ -143,6 +143,10 @@ class Lowering:
                 return value.name
             return self.f.emit(f"{'zext' if value.elem == 'i1' else 'sext'} {REGISTER[value.elem]} {value.name} to i64")
         symbol, a, b = expr
+        if symbol == "wrap":
+            inner = self.expr(a)
+            short = self.f.emit(f"trunc i64 {inner} to i{b}")
+            return self.f.emit(f"sext i{b} {short} to i64")
         left, right = self.expr(a), self.expr(b)
         if left.lstrip("-").isdigit() and right.lstrip("-").isdigit():
             return str(int(left) + int(right) if symbol == "+" else int(left) * int(right))

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
+from bringup.vpe import native
 from bringup.vpe.ir import Op
 from bringup.vpe.lower.core import WIDTH, Unsupported
 from bringup.vpe.lower.lanes import REGISTER, Lanes, V
@@ -75,14 +77,11 @@ def _result(key: FunctionKey) -> str:
 
 
 @functools.cache
-def load(key: FunctionKey) -> object:
-    """Compile (or take from the cache) a function and make it known to kernels loaded afterwards."""
-    from bringup.vpe import native
+def text_of(key: FunctionKey) -> tuple[str, tuple[str, ...]]:
+    """LLVM IR of a function for one value and for 16 lanes, and the C functions that it calls."""
     from bringup.vpe.libdevice import lookup
 
     function = lookup(key.symbol, key.arguments)
-    for symbol, address in function.natives.items():
-        native.add_symbol(symbol, address)
     result = REGISTER[function.result]
     kinds = [REGISTER[kind] for kind in function.arguments]
     params = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
@@ -113,7 +112,34 @@ def load(key: FunctionKey) -> object:
     )
     lines.append(f"  %w = load <{WIDTH} x {result}>, ptr %out, align 64\n  ret <{WIDTH} x {result}> %w\n}}")
     lines.append('attributes #77 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }')
-    library = native.compile_text("\n".join(lines), level=3, vectorise=True)
+    return "\n".join(lines), tuple(function.natives)
+
+
+def packed(key: FunctionKey) -> list[Any]:
+    """What a packed kernel keeps of a function: enough to load it from the disk cache without building its text."""
+    text, natives = text_of(key)
+    return [key.symbol, list(key.arguments), native.object_key(text, 3, True), list(natives)]
+
+
+def load_packed(entry: list[Any]) -> native.Library:
+    """Load what `packed` described."""
+    symbol, arguments, where, natives = entry
+    return load(FunctionKey(symbol, tuple(arguments)), where, tuple(natives))
+
+
+@functools.cache
+def load(key: FunctionKey, where: str | None = None, natives: tuple[str, ...] = ()) -> native.Library:
+    """Compile a function, or take it from the cache, and make it known to kernels loaded afterwards."""
+    from bringup.vpe.libdevice.native import address
+
+    for symbol in natives:
+        native.add_symbol(symbol, address(symbol))
+    library = native.load_cached(where) if where else None
+    if library is None:
+        text, called = text_of(key)
+        for symbol in called:
+            native.add_symbol(symbol, address(symbol))
+        library = native.compile_text(text, level=3, vectorise=True)
     for suffix in ("_s", "_v"):
         native.add_symbol(key.name + suffix, library.address(key.name + suffix))
     return library

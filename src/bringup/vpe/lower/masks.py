@@ -52,7 +52,10 @@ def _collect(analysis: AffineAnalysis, mask: Value, axes: tuple[int | None, ...]
     if op.name == "arith.cmpi":
         predicate = op.attrs["bare"].split(",")[0].strip()
         left, right = (analysis.of(value) for value in op.operands)
-        return left is not None and right is not None and _compare(predicate, left, right, axes, box)
+        if left is None or right is None:
+            return False
+        type_ = op.operands[0].type
+        return _compare(predicate, left.wrapped(type_), right.wrapped(type_), axes, box)
     return False
 
 
