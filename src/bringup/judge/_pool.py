@@ -58,7 +58,7 @@ class JudgeFault(EnvironmentFault):
 
 
 class JudgePool:
-    """Judge processes forked from two warm parents, one with the target's environment and one that compiles."""
+    """Referees, spawners of workers and spawners of compilers, each forked from a warm parent of its own."""
 
     def __init__(
         self, target: str, config: JudgeConfig, *, jobs: int = 1, compiles: bool = True, spy: bool = True
@@ -177,10 +177,17 @@ class JudgePool:
             reason = self.target.unavailable()
             if reason is not None:
                 raise JudgeFault(f"target {self.target_spec} cannot run here: {reason}")
-            run = _Parent("run", self._variables(self.target.environment()), self._directory.name, self.target_spec)
-            build = _Parent("compile", self._variables({}), self._directory.name)
-            self._parents = {"run": run, "compile": build}
-            await asyncio.gather(run.start(), build.start())
+            # References are computed on the CPU: the referee's parent must not even see a GPU (see _zygote).
+            variables = {
+                "referee": self._variables({"CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": ""}),
+                "run": self._variables(self.target.environment()),
+                "compile": self._variables({}),
+            }
+            self._parents = {
+                role: _Parent(role, environment, self._directory.name, self.target_spec)
+                for role, environment in variables.items()
+            }
+            await asyncio.gather(*(parent.start() for parent in self._parents.values()))
             self._slots = [await self._open() for _ in range(self.jobs)]
             self._free = asyncio.Queue()
             for slot in self._slots:
@@ -205,12 +212,14 @@ class JudgePool:
             if parent.process is None or parent.process.returncode is not None:
                 await parent.start()
         ours, theirs = socket.socketpair()
-        run_end, compile_end = socket.socketpair()
+        runs, runs_far = socket.socketpair()
+        compiles, compiles_far = socket.socketpair()
         try:
-            self._parents["run"].fork([theirs.fileno(), run_end.fileno()])
-            self._parents["compile"].fork([compile_end.fileno()])
+            self._parents["referee"].fork([theirs.fileno(), runs.fileno(), compiles.fileno()])
+            self._parents["run"].fork([runs_far.fileno()])
+            self._parents["compile"].fork([compiles_far.fileno()])
         finally:
-            for end in (theirs, run_end, compile_end):
+            for end in (theirs, runs, runs_far, compiles, compiles_far):
                 end.close()
         slot = _Slot(ours)
         await slot.open()

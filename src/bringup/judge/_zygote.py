@@ -1,8 +1,9 @@
-"""The warm parent: one single-threaded process that has imported everything once and forks what is asked of it.
+"""The warm parents: single-threaded processes that have imported everything once and fork what is asked of them.
 
-Started as `python -m bringup.judge._zygote FD ROLE TARGET`. On its control socket it receives {"slot": n} with file
-descriptors and forks a judge (role `run`) or a spawner of compiling workers (role `compile`). Imports cost seconds,
-a fork milliseconds. No OpenMP pool and no CUDA context may exist here, since neither survives a fork.
+Started as `python -m bringup.judge._zygote FD ROLE TARGET`. On its control socket a parent receives "slot" with file
+descriptors and forks a referee (role `referee`) or a spawner of workers (roles `run` and `compile`). Imports cost
+seconds, a fork milliseconds. No OpenMP pool and no CUDA context may exist here, since neither survives a fork: OpInfo
+makes one where a GPU is visible, so only the referee's parent imports it, and that one sees no GPU.
 """
 
 from __future__ import annotations
@@ -49,46 +50,33 @@ def _warm_up(role: str, target: str) -> None:
     import torch
 
     torch.set_num_threads(1)
-    import triton  # noqa: F401
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler.compiler import make_backend
-
-    from bringup.judge import _worker  # noqa: F401
-
-    make_backend(GPUTarget("cuda", 90, 32))
-    if role == "run":
+    if role == "referee":
         from torch.testing._internal import common_methods_invocations  # noqa: F401
 
+        from bringup.judge import _referee  # noqa: F401
+    else:
+        import triton  # noqa: F401
+        from triton.backends.compiler import GPUTarget
+        from triton.compiler.compiler import make_backend
+
+        from bringup.judge import _codec, _compile, _launches, _spy, _worker  # noqa: F401
         from bringup.targets import get_target
 
-        get_target(target).warm_up()
-        from bringup.judge import _codec, _compare, _launches, _referee, _spy  # noqa: F401
-    else:
-        from bringup.judge import _compile  # noqa: F401
+        make_backend(GPUTarget("cuda", 90, 32))
+        if role == "run":
+            get_target(target).warm_up()
     gc.collect()
     gc.freeze()
 
 
 def _slot(role: str, descriptors: list[int]) -> None:
-    if role == "compile":
-        serve_spawns(descriptors[0], compile_body)
-        return
-    from bringup.judge._referee import Referee
+    if role == "referee":
+        from bringup.judge._referee import Referee
 
-    main_end, compile_end = descriptors
-    ours, theirs = socket.socketpair()
-    if os.fork() == 0:
-        # The spawner stays as clean as the warm parent: what the judge computes later, no worker ever inherits.
-        ours.close()
-        os.close(main_end)
-        os.close(compile_end)
-        die_with_parent()
-        try:
-            serve_spawns(theirs.detach(), run_body)
-        finally:
-            os._exit(0)
-    theirs.close()
-    Referee(socket.socket(fileno=main_end), ours, socket.socket(fileno=compile_end)).serve()
+        main_end, run_end, compile_end = (socket.socket(fileno=d) for d in descriptors)
+        Referee(main_end, run_end, compile_end).serve()
+    else:
+        serve_spawns(descriptors[0], run_body if role == "run" else compile_body)
 
 
 def run_body(descriptor: int) -> None:
