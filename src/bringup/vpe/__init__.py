@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LaunchStats", "VpeCompileError", "VpeFault", "VpeLaunchError", "activate", "clear_launches", "deactivate",
-    "last_launches", "launch_mode", "load_profile", "profile_names", "render_dump",
+    "last_launches", "launch_mode", "load_profile", "profile_names", "render_dump", "warm",
 ]  # fmt: skip
 
 
@@ -61,6 +61,28 @@ def activate(profile: Any = None) -> None:
         backends["vpe"] = Backend(VpeBackend, VpeDriver)
     if not isinstance(driver._active, VpeDriver):
         driver.set_active(VpeDriver())
+
+
+def warm() -> None:
+    """Do once what the first launch of a process would do: imports, digests, the DMA engine. Starts no threads.
+
+    For a parent that forks workers: each worker's first launch is then as fast as any other.
+    """
+    import triton
+    import triton.experimental.gluon  # imported by Triton's first launch
+    import triton.runtime.cache as triton_cache
+
+    from bringup.vpe import compile, dump, kernel, launch, native, prints, state  # noqa: F401
+    from bringup.vpe.backend import compiler
+    from bringup.vpe.language import libdevice  # noqa: F401
+    from bringup.vpe.libdevice import lookup
+
+    del triton
+    lookup("math.exp", ("f32",))
+    triton_cache.triton_key()
+    compiler._source_digest()
+    state.profile_number()
+    native.runtime()
 
 
 def deactivate() -> None:
