@@ -85,6 +85,13 @@ def test_no_threads_live_across_a_fork():
     assert add(1_000_000)
 
 
+def test_warm_starts_no_threads():
+    launch.shutdown_threads()
+    before = threading.active_count()
+    vpe.warm()
+    assert threading.active_count() == before
+
+
 def test_object_cache_serves_and_survives_damage(tmp_path, monkeypatch):
     monkeypatch.setenv("BRINGUP_VPE_CACHE", str(tmp_path))
     text = "define i32 @f(ptr %c, i64 %a, i64 %b) {\n  ret i32 7\n}\n"
