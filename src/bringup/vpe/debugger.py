@@ -73,6 +73,11 @@ def _explain(dump: dict[str, Any]) -> list[str]:
     return lines
 
 
+def summary(dump: dict[str, Any]) -> str:
+    """The headline and what is known of the access: the text of the exception."""
+    return "\n  ".join([headline(dump), *_explain(dump)])
+
+
 def _value(variable: dict[str, Any]) -> str:
     def join(items: list[Any]) -> str:
         return ", ".join(f"{item:.6g}" if isinstance(item, float) else str(item) for item in items)
@@ -105,6 +110,9 @@ def render(dump: dict[str, Any]) -> str:
         lines += ["", f"variables of program {_coordinates(dump['program'])} (grid {_coordinates(dump['grid'])}):"]
         for variable in dump["variables"]:
             lines.append(f"  {variable['name']}: {variable['type']} = {_value(variable)}")
+    if dump.get("constants"):
+        listed = ", ".join(f"{name} = {value}" for name, value in dump["constants"].items())
+        lines += ["", f"compile-time constants: {listed}"]
     if dump.get("other_faults"):
         lines += ["", "other faulted programs:"]
         for other in dump["other_faults"]:

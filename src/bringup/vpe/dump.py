@@ -11,6 +11,7 @@ import ast
 import functools
 import json
 import os
+import re
 import time
 import uuid
 from pathlib import Path
@@ -42,11 +43,17 @@ def raise_fault(
     faults = sorted(faults, key=lambda record: int(record[L.F_PROGRAM]))
     dump = _describe(kernel, profile, grid, launcher, setup, faults[0])
     dump["variables"] = _variables(kernel, profile, grid, launcher, packed, setup, faults[0])
+    dump["constants"] = {name: _plain_constant(value) for name, value in launcher.constants.items()}
     dump["other_faults"] = [_brief(kernel, profile, grid, record) for record in faults[1:]]
     path = _write(dump)
-    from bringup.vpe.debugger import headline
+    from bringup.vpe.debugger import summary
 
-    raise VpeFault(headline(dump) + (f"\ncore dump: {path}" if path else ""), dump, path)
+    raise VpeFault(summary(dump) + (f"\n  core dump: {path}" if path else ""), dump, path)
+
+
+def _plain_constant(value: Any) -> Any:
+    value = getattr(value, "value", value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def _pid(program: int, grid: tuple[int, int, int]) -> list[int]:
@@ -216,6 +223,10 @@ def _variables(
 
 
 def _name(module: Any, value: Value) -> str | None:
+    if value.op is None and value.arg_of is not None:
+        # MLIR prints a block argument's name as its SSA name, with a number where that was taken
+        name = re.sub(r"_\d+$", "", value.name.split("#")[0])
+        return None if re.fullmatch(r"(arg)?\d+", name) else name
     stack = frames(module, value.loc)
     # the variable's name in the kernel itself: the outermost frame that has one
     outer = [frame for frame in stack if frame.name and f"{os.sep}triton{os.sep}language{os.sep}" not in frame.file]

@@ -126,6 +126,8 @@ class Launcher:
         self.pointers = [i for i, (_, kind, _) in enumerate(self.arguments) if kind.startswith("*")]
         self.plain = all(len(path) == 1 for _, _, path in self.arguments)
         self.count = len(names)
+        constants = getattr(src, "constants", {})
+        self.constants = {names[path[0]]: value for path, value in constants.items() if len(path) == 1}
         self.packers = [None if kind.startswith("*") else _packer(kind) for _, kind, _ in self.arguments]
 
     def _flatten(self, name: str, kind: Any, path: tuple[Any, ...]) -> None:
