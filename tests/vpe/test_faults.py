@@ -56,6 +56,9 @@ def test_out_of_bounds_dump_says_everything(tmp_path):
     assert values["offsets"]["first"][0] == 768
     assert values["mask"]["true"] == 256
     assert values["n"]["value"] == 1024
+    assert values["j"]["value"] == 1
+    assert values["total"]["type"] == "fp32[256]"
+    assert dump["constants"] == {"B": 256}
     assert json.loads((tmp_path / caught.value.dump_path.rsplit("/", 1)[1]).read_text()) == dump
     text = vpe.render_dump(caught.value.dump_path)
     for part in ("4 bytes past its end", "helper", "offsets: int32[256]", "program (3, 0, 0)"):
