@@ -198,8 +198,12 @@ def find_set(path: str | Path | None = None, target: str | None = None) -> Path:
         if str(path) in shipped:
             return shipped[str(path)]
         raise ConfigError("client recorded", f"no recordings at '{path}'", advice)
-    if target is not None and target in shipped:
-        return shipped[target]
+    if target is not None:
+        # A set is called like its target, with `-` before the profile; a target without one takes its only set.
+        name = target.replace(":", "-")
+        sets = [name] if name in shipped else [known for known in shipped if known.startswith(f"{name}-")]
+        if len(sets) == 1:
+            return shipped[sets[0]]
     if target is None and len(shipped) == 1:
         return next(iter(shipped.values()))
     wanted = f"no recorded dialogs ship for target '{target}'" if target else "no set of recordings chosen"
