@@ -194,6 +194,7 @@ def _packer(kind: str) -> Callable[[Any], bytes]:
 def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Array) -> list[memory.Buffer | None]:
     """Pack all arguments; resolve the pointers."""
     found: list[memory.Buffer | None] = []
+    first_device = ""
     view = packed.view(np.uint8).data
     for position, ((name, _, _), packer) in enumerate(zip(launcher.arguments, launcher.packers, strict=True)):
         value = values[position]
@@ -205,6 +206,14 @@ def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Ar
         pointer = value.data_ptr() if hasattr(value, "data_ptr") else int(value or 0)
         packed[position] = pointer if pointer < 1 << 63 else pointer - (1 << 64)
         device = getattr(getattr(value, "device", None), "type", "cpu")
+        if hasattr(value, "data_ptr"):
+            if device != first_device and first_device and {device, first_device} == {"cpu", "vpe"}:
+                where = name if device == "cpu" else launcher.arguments[launcher.pointers[0]][0]
+                raise VpeLaunchError(
+                    f"argument '{where}' of kernel '{launcher.name}' is a CPU tensor among vpe tensors; "
+                    "move it with .to('vpe')"
+                )
+            first_device = device
         if device not in ("cpu", "vpe"):
             raise VpeLaunchError(
                 f"argument '{name}' of kernel '{launcher.name}' is a tensor on {device}; vpe launches take vpe "
