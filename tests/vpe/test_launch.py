@@ -85,6 +85,28 @@ def test_no_threads_live_across_a_fork():
     assert add(1_000_000)
 
 
+def test_tensors_of_other_devices_are_refused():
+    with pytest.raises(vpe.VpeLaunchError, match="'y' of kernel 'k_add' is a tensor on meta"):
+        k_add[(1,)](torch.zeros(8), torch.zeros(8, device="meta"), torch.zeros(8), 8, B=8)
+
+
+def test_cpu_tensors_among_vpe_tensors_are_refused():
+    class OnVpe:
+        """Looks like a tensor of the device."""
+
+        dtype, device = torch.float32, torch.device("cpu")
+
+        def __init__(self):
+            self.tensor = torch.zeros(8)
+            self.device = type("Device", (), {"type": "vpe"})()
+
+        def data_ptr(self):
+            return self.tensor.data_ptr()
+
+    with pytest.raises(vpe.VpeLaunchError, match="'o' of kernel 'k_add' is a CPU tensor among vpe tensors"):
+        k_add[(1,)](OnVpe(), OnVpe(), torch.zeros(8), 8, B=8)
+
+
 def test_warm_starts_no_threads():
     launch.shutdown_threads()
     before = threading.active_count()
