@@ -8,7 +8,8 @@ from bringup.vpe import layout as L
 from bringup.vpe.ir import Op, Type, Value
 from bringup.vpe.layout import FaultKind
 from bringup.vpe.llvm_text import Int
-from bringup.vpe.lower.core import WIDTH, Eval, Idx, Lowering, Unsupported
+from bringup.vpe.lower.core import WIDTH, Lowering
+from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported
 from bringup.vpe.lower.lanes import REGISTER, STORED, V
 from bringup.vpe.lower.plan import _constant
 

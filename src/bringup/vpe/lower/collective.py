@@ -7,7 +7,8 @@ import math
 from bringup.vpe import layout as L
 from bringup.vpe.ir import Block, Op, Type, Value
 from bringup.vpe.layout import FaultKind
-from bringup.vpe.lower.core import WIDTH, Eval, Idx, Lowering, Unsupported, convert
+from bringup.vpe.lower.core import WIDTH, Lowering
+from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported, convert
 from bringup.vpe.lower.lanes import REGISTER, STORED, V
 
 _COMMUTATIVE = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bringup.vpe.ir import Block, Op, Value
-from bringup.vpe.lower.core import Lowering, Unsupported
+from bringup.vpe.lower.core import Lowering
+from bringup.vpe.lower.evaluate import Unsupported
 from bringup.vpe.lower.lanes import REGISTER, V
 
 

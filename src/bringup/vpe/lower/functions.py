@@ -10,7 +10,8 @@ from typing import Any
 
 from bringup.vpe import native
 from bringup.vpe.ir import Op
-from bringup.vpe.lower.core import WIDTH, Unsupported
+from bringup.vpe.lower.core import WIDTH
+from bringup.vpe.lower.evaluate import Unsupported
 from bringup.vpe.lower.lanes import REGISTER, Lanes, V
 
 

@@ -9,8 +9,9 @@ from bringup.vpe import layout as L
 from bringup.vpe.ir import Func, Module, Op, Type, Value
 from bringup.vpe.llvm_text import Function, Unit
 from bringup.vpe.lower import access, collective, control
-from bringup.vpe.lower.core import Eval, Idx, Lowering, Shared, Unsupported
+from bringup.vpe.lower.core import Lowering, Shared
 from bringup.vpe.lower.elementwise import ELEMENTWISE, apply
+from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported
 from bringup.vpe.lower.lanes import REGISTER, STORED, Lanes, V
 from bringup.vpe.lower.plan import LAYOUT
 
