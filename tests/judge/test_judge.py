@@ -39,8 +39,13 @@ def wrapper(input):
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[JudgePool]:
     os.environ["BRINGUP_TEST_SECRET"] = "sk-canary"
-    config = JudgeConfig(case_seconds=3, candidate_seconds=60)
-    async with JudgePool("interpreter", config, jobs=1) as judge:
+    async with JudgePool("interpreter", JudgeConfig(case_seconds=20, candidate_seconds=120), jobs=1) as judge:
+        yield judge
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def impatient() -> AsyncIterator[JudgePool]:
+    async with JudgePool("interpreter", JudgeConfig(case_seconds=3), jobs=1) as judge:
         yield judge
 
 
@@ -224,16 +229,16 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_hostile_candidates_end_as_a_verdict(pool: JudgePool, name: str) -> None:
+async def test_hostile_candidates_end_as_a_verdict(pool: JudgePool, impatient: JudgePool, name: str) -> None:
     source, kind, said = HOSTILE[name]
-    verdict = await judged(pool, source)
+    verdict = await judged(impatient if kind == "timed_out" else pool, source)
     assert verdict.kind == kind, (verdict.summary, verdict.log)
     assert said in verdict.summary
     assert (await judged(pool, DOUBLE)).kind == "passed"  # the judge goes on
 
 
-async def test_a_time_out_says_where(pool: JudgePool) -> None:
-    verdict = await judged(pool, HOSTILE["loop"][0])
+async def test_a_time_out_says_where(impatient: JudgePool) -> None:
+    verdict = await judged(impatient, HOSTILE["loop"][0])
     assert 'File "candidate.py", line 3 in wrapper' in verdict.log or "line 2" in verdict.log
 
 

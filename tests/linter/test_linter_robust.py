@@ -46,7 +46,8 @@ def test_real_modules_do_not_break_it(module: ModuleType) -> None:
 
 STATEMENTS = [
     "x = {e}", "x += {e}", "if {e}:\n    x = {e}\nelse:\n    y = {e}", "for x in {e}:\n    y = {e}", "return {e}",
-    "while {e}:\n    x = {e}\n    break", "x, *y = {e}", "x = [a for a in {e} if {e}]", "del x", "assert {e}",
+    "while {e}:\n    x = {e}\n    break", "x, *y = {e}", "x = [a for a in ({e}) if ({e})]", "del x",
+    "assert {e}",
     "def inner(x={e}, *a, **k):\n    return {e}",
     "match {e}:\n    case [a, *b]:\n        x = a\n    case {{'k': v, **r}}:\n"
     "        x = v\n    case int() | str() as s:\n        x = s",

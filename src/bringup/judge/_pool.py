@@ -19,6 +19,7 @@ from bringup.candidate import Candidate, digest
 from bringup.config import JudgeConfig, RunConfig
 from bringup.errors import EnvironmentFault
 from bringup.judge._wire import PREFIX, pack
+from bringup.linter import computes
 from bringup.operators import DTYPES, Operator
 from bringup.targets import get_target
 from bringup.verdict import Verdict
@@ -142,6 +143,7 @@ class JudgePool:
             "target": self.target_spec,
             "device": self.target.device,
             "limits_address_space": self.target.limits_address_space,
+            "needs_launch": computes(operator),
             "dtypes": list(DTYPES if dtypes is None else dtypes),
             "seed": seed,
             "cases": None if cases is None else list(cases),

@@ -21,7 +21,6 @@ import torch
 from bringup.judge import _codec, _wire
 from bringup.judge._case import CaseJudge, Outcome
 from bringup.judge._guest import Guest, describe_end
-from bringup.judge._schemas import computes
 from bringup.judge._tidy import tidy
 from bringup.operators import Operator
 from bringup.suites import CaseInputs, get_suite
@@ -132,7 +131,7 @@ class JudgeJob:
             return self._finish(Verdict(kind="untested", summary="no case was asked for"), total, ())
         if failures:
             return self._finish(failures[0], total, tuple(results))
-        if self.job["spy"] and not self.launches and computes(self.operator.overloads):
+        if self.job["spy"] and not self.launches and self.job["needs_launch"]:
             text = (
                 "every case passed, but no kernel was launched: the result was not computed by the candidate's kernels"
             )

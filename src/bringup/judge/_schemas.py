@@ -58,9 +58,3 @@ def schemas(overloads: tuple[str, ...]) -> list[Any]:
 def aliases_inputs(overloads: tuple[str, ...]) -> bool:
     """Whether some overload behind an operator declares that its result aliases an argument."""
     return any(item.alias_info is not None for schema in schemas(overloads) for item in schema.returns)
-
-
-def computes(overloads: tuple[str, ...]) -> bool:
-    """Whether some overload behind an operator needs a kernel: more than allocation, views and plain copies."""
-    plain = COPIES - {"aten::_to_copy"}
-    return any(schema.name not in plain and not moves_no_data(schema) for schema in schemas(overloads))

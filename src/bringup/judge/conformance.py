@@ -149,7 +149,7 @@ _COMPILE = _compile_error
 async def check_target(spec: str, compiles: bool = True) -> AsyncIterator[CheckResult]:
     """Run every check on a target and yield the results as they come."""
     suite = get_suite("conformance")
-    config = JudgeConfig(case_seconds=5.0)
+    config = JudgeConfig(case_seconds=10.0)
     async with JudgePool(spec, config, compiles=compiles) as judge:
         for check in checks():
             problem: str | None = None

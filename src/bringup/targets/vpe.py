@@ -82,13 +82,12 @@ class VpeTarget:
 
     def warm_up(self) -> None:
         """Import the compiler and register the device before the fork; no thread starts here."""
-        import llvmlite.binding  # noqa: F401
-
         from bringup import vpe
-        from bringup.vpe import compile, device, launch  # noqa: F401
+        from bringup.vpe import device
 
         device.enable()
         vpe.activate(self.profile)
+        vpe.warm()
 
     def worker_setup(self) -> None:
         """Everything was prepared in the warm parent."""
