@@ -75,7 +75,7 @@ class ClientError(EnvironmentFault):
 
 
 class ClientRefused(ClientError):
-    """A request that the endpoint refuses and will refuse again (key, model name, rights): the whole run should stop."""
+    """A request that the endpoint refuses and will refuse again (key, model name, rights): the run should stop."""
 
 
 class ContextExceeded(ClientError):

@@ -6,9 +6,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-VerdictKind = Literal[
-    "passed", "lint", "compile", "raised", "crashed", "wrong", "cheated", "timed_out", "untested"
-]
+VerdictKind = Literal["passed", "lint", "compile", "raised", "crashed", "wrong", "cheated", "timed_out", "untested"]
 VERDICT_KINDS: tuple[VerdictKind, ...] = get_args(VerdictKind)
 
 

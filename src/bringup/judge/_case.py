@@ -54,8 +54,6 @@ class CaseJudge:
         self.expected = expected
         self.args = tuple(inputs.args)
         self.kwargs = dict(inputs.kwargs)
-        if inputs.notes.get("factory") and "device" not in self.kwargs:
-            self.kwargs["device"] = torch.device(device)
         self.tensors = _compare.input_paths(self.args, self.kwargs)
 
     @property
@@ -124,8 +122,9 @@ class CaseJudge:
         for size in reply["sizes"]:
             storages.append(_codec.storage_from(data[:size]))
             data = data[size:]
-        actual = _codec.decode(reply["result"], lambda d: _codec.tensor_on(storages, d))
-        after = _codec.decode(reply["after"], lambda d: _codec.tensor_on(storages, d))
+        # Device arguments come back as the target's, which this process need not know.
+        actual = _codec.decode(reply["result"], lambda d: _codec.tensor_on(storages, d), "cpu")
+        after = _codec.decode(reply["after"], lambda d: _codec.tensor_on(storages, d), "cpu")
         expected, ref_args, ref_kwargs = self.expected(self.inputs)
         inputs_after = _compare.input_paths(tuple(after[0]), after[1])
         wanted_after = _compare.input_paths(ref_args, ref_kwargs)
