@@ -94,7 +94,7 @@ class RunConfig(Section):
     ops: tuple[str, ...] = ("all",)  # globs, @file, all, recorded
     dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")  # of the gate
     seed: int = 0  # of the cases' inputs
-    target: str = "interpreter"  # NAME or NAME:PROFILE
+    target: str = "vpe:pe64"  # NAME or NAME:PROFILE
     jobs: int = Field(default=2, ge=1)  # judge workers
     sessions: int = Field(default=64, ge=1)  # sessions under way at once (they mostly wait for the model)
     client: ClientConfig = ClientConfig()  # who writes the kernels

@@ -139,7 +139,7 @@ def test_the_terminal_says_what_matters(folders):
         "29,000: 23,000 in, 6,000 out",
         "gather crashed: the process was ended by signal SIGSEGV (stopped: token budget used up)",
         "1 operator not started, and so untested",
-        "Not applicable on interpreter: 1",
+        "Not applicable on vpe:pe64: 1",
     ):
         assert words in shown
 

@@ -174,7 +174,7 @@ def test_retry_failed_is_a_new_run_with_what_was_not_covered(bringup, made, tmp_
     retry = ("run", "--retry-failed", "latest", "--client-path", "script.yaml")
     code, out, _ = bringup(*retry, "--attempts", "1", "--calls", "2")
     assert code == 1
-    assert out.startswith("2 operators of made-up on interpreter, client scripted\n")
+    assert out.startswith("2 operators of made-up on vpe:pe64, client scripted\n")
     assert "covered 0 of 2 operators asked for, all applicable on the target" in out
     assert "not covered, by last verdict: 2 lint" in out
     _, out, _ = bringup("status", "latest", "--json")

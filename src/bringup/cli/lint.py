@@ -21,7 +21,7 @@ def lint(
     file: Annotated[
         Path | None, typer.Argument(help="Candidate: a module (.py), or a model's reply (.md, .txt). '-' reads stdin.")
     ] = None,
-    target: Annotated[str, typer.Option(help="Target whose dialect applies, NAME or NAME:PROFILE.")] = "interpreter",
+    target: Annotated[str, typer.Option(help="Target whose dialect applies, NAME or NAME:PROFILE.")] = "vpe:pe64",
     op: Annotated[
         str | None, typer.Option(help="Operator: also checks signature and whether a kernel is needed.")
     ] = None,

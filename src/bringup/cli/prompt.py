@@ -26,7 +26,7 @@ def prompt(
             "or system."
         ),
     ] = "first",
-    target: Annotated[str, typer.Option(help="Target, NAME or NAME:PROFILE.")] = "interpreter",
+    target: Annotated[str, typer.Option(help="Target, NAME or NAME:PROFILE.")] = "vpe:pe64",
     suite: Annotated[str, typer.Option(help="Suite that the operator belongs to.")] = "opinfo",
     candidate: Annotated[
         Path | None, typer.Option(help="Candidate or reply: what refine, lint and format_error are about.")

@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 def test(
     op: Annotated[str, typer.Argument(help="Operator, as `bringup ops list` names it.")],
     file: Annotated[Path, typer.Argument(help="Candidate: one module with `wrapper` and `kernel*`.")],
-    target: Annotated[str, typer.Option(help="Target, NAME or NAME:PROFILE.")] = "interpreter",
+    target: Annotated[str, typer.Option(help="Target, NAME or NAME:PROFILE.")] = "vpe:pe64",
     suite: Annotated[str, typer.Option(help="Suite that the operator belongs to.")] = "opinfo",
     dtype: Annotated[list[str] | None, typer.Option(help="Only these dtypes (repeatable).")] = None,
     case: Annotated[list[int] | None, typer.Option(help="Only cases with these indices (repeatable).")] = None,
