@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import Any
 
 from bringup.judge._launches import decode_constant, gpu_target
+from bringup.targets import error_chain
 
 
 def compile_specialisation(module: dict[str, Any], entry: dict[str, Any]) -> str | None:
@@ -31,17 +31,5 @@ def compile_specialisation(module: dict[str, Any], entry: dict[str, Any]) -> str
         source = ASTSource(fn=function, signature=entry["signature"], constexprs=constants, attrs=attributes)
         triton.compile(source, target=target, options=dict(entry["options"]))
     except Exception as error:
-        return compiler_log(error)
+        return error_chain(error)
     return None
-
-
-def compiler_log(error: BaseException) -> str:
-    """Return what the compiler said: its message with source excerpt and cause, without Python's own frames."""
-    parts: list[str] = []
-    current: BaseException | None = error
-    while current is not None:
-        text = "".join(traceback.format_exception_only(current)).strip()
-        if text not in parts:
-            parts.append(text)
-        current = current.__cause__ or current.__context__
-    return "\n".join(parts)

@@ -41,7 +41,8 @@ def serve_calls(descriptor: int) -> None:
 
 def serve_compiles(descriptor: int) -> None:
     """Answer `load` and `compile` requests on the socket until it closes."""
-    from bringup.judge._compile import compile_specialisation, compiler_log
+    from bringup.judge._compile import compile_specialisation
+    from bringup.targets import error_chain
 
     gc.freeze()
     sock = socket.socket(fileno=descriptor)
@@ -52,7 +53,7 @@ def serve_compiles(descriptor: int) -> None:
     try:
         module = load(request["source"], kernels_only=True).__dict__
     except BaseException as error:
-        failure = compiler_log(error)
+        failure = error_chain(error)
     while True:
         try:
             entry, _ = _wire.receive(sock)

@@ -9,36 +9,24 @@ from pathlib import Path
 from bringup.clients import Call, Message, Reply
 from bringup.clients.recording import Manifest, Recording, write_recordings
 from bringup.errors import BringupError
-from bringup.store import CallFinished, CallStarted, DialogStarted, Judged, Run
+from bringup.store import Judged, Run, session_calls
 
 
 def dialogs_of(run: Run, operator: str) -> Iterator[Recording]:
     """Yield every answered call of one operator's session with the dialog that it sent, in order."""
-    system: list[Message] = []
-    history: list[Message] = []
-    pending: CallStarted | None = None
-    for stored in run.events(operator):
-        event = stored.event
-        if isinstance(event, DialogStarted):
-            system = [Message(role="system", content=run.blob(event.system))] if event.system else []
-            history = []
-        elif isinstance(event, CallStarted):
-            pending = event
-        elif isinstance(event, CallFinished) and pending is not None and pending.key == event.key:
-            prompt = Message(role="user", content=run.blob(pending.prompt))
-            reply = Reply(
-                text=run.blob(event.reply),
-                usage=event.usage,
-                model=event.model,
-                finish_reason=event.finish_reason,
-                seconds=event.seconds,
-            )
-            call = Call(run=run.id, operator=operator, attempt=event.attempt, turn=event.turn, role=event.role)
-            before = history if event.role == "generate" else []
-            yield Recording.of(call, [*system, *before, prompt], reply, pending.template)
-            if event.role == "generate":
-                history += [prompt, Message(role="assistant", content=reply.text)]
-            pending = None
+    for stored in session_calls(run.events(operator)):
+        if stored.reply is None:
+            continue
+        messages = [Message.model_validate({"role": role, "content": run.blob(name)}) for role, name in stored.messages]
+        reply = Reply(
+            text=run.blob(stored.reply),
+            usage=stored.usage,
+            model=stored.model,
+            finish_reason=stored.finish_reason,
+            seconds=stored.seconds,
+        )
+        call = Call(run=run.id, operator=operator, attempt=stored.attempt, turn=stored.turn, role=stored.role)
+        yield Recording.of(call, messages, reply, stored.template)
 
 
 def record_run(run: Run, directory: Path, *, operators: Iterable[str] = (), covered_only: bool = True) -> list[str]:

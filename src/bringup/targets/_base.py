@@ -79,6 +79,59 @@ class Target(Protocol):
         ...
 
 
+class TargetDefaults:
+    """What most targets have in common: inherit it, and write what your chip does differently."""
+
+    features: frozenset[str] = frozenset()
+    limits_address_space = True
+    compile_for: tuple[str, ...] = ()
+
+    def profiles(self) -> tuple[str, ...]:
+        """There are none."""
+        return ()
+
+    def facts(self) -> dict[str, Any]:
+        """No figures are known."""
+        return {}
+
+    def environment(self) -> Mapping[str, str]:
+        """Nothing must be set before torch and Triton are imported."""
+        return {}
+
+    def unavailable(self) -> str | None:
+        """The target runs everywhere."""
+        return None
+
+    def warm_up(self) -> None:
+        """Nothing is prepared before the fork."""
+
+    def worker_setup(self) -> None:
+        """Nothing is prepared after the fork."""
+
+    def worker_to_device(self, tensor: Any) -> Any:
+        """Host memory is device memory."""
+        return tensor
+
+    def worker_to_host(self, tensor: Any) -> Any:
+        """Copy a flat device tensor to the host."""
+        return tensor.cpu()
+
+    def worker_synchronize(self) -> None:
+        """Launches are synchronous."""
+
+    def worker_fault(self, error: BaseException) -> str | None:
+        """There are no faults but the end of the process."""
+        return None
+
+    def worker_counters(self) -> list[dict[str, Any]]:
+        """Nothing is counted."""
+        return []
+
+    def worker_compile_log(self, error: BaseException) -> str | None:
+        """Return what Triton's compiler said."""
+        return compile_log(error)
+
+
 targets: Registry[Target] = Registry(
     "target",
     "bringup.targets",
@@ -102,8 +155,11 @@ def compile_log(error: BaseException) -> str | None:
     """Return what the compiler said when `error` is one of Triton's compile errors, without Python's frames."""
     from triton.errors import TritonError
 
-    if not isinstance(error, TritonError):
-        return None
+    return error_chain(error) if isinstance(error, TritonError) else None
+
+
+def error_chain(error: BaseException) -> str:
+    """Return the messages of an error and of what caused it, each once, without Python's frames."""
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None:

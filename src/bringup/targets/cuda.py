@@ -12,7 +12,7 @@ from typing import Any
 
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError
-from bringup.targets._base import compile_log
+from bringup.targets._base import TargetDefaults
 
 # What the driver says when a kernel broke the context, as opposed to an error raised before the launch.
 FAULTS = re.compile(
@@ -22,7 +22,7 @@ FAULTS = re.compile(
 )
 
 
-class CudaTarget:
+class CudaTarget(TargetDefaults):
     """The target `cuda[:N]`. Guards stand alone here: nothing is missing on this device."""
 
     name = "cuda"
@@ -41,14 +41,6 @@ class CudaTarget:
         """Return upstream Triton's language."""
         return load_dialect("interpreter")
 
-    def profiles(self) -> tuple[str, ...]:
-        """Devices are numbered, not named."""
-        return ()
-
-    def facts(self) -> dict[str, Any]:
-        """The driver knows the figures, and is not asked without a run."""
-        return {}
-
     def environment(self) -> Mapping[str, str]:
         """Launch errors must be raised by the call that caused them."""
         return {"CUDA_LAUNCH_BLOCKING": "1"}
@@ -58,9 +50,6 @@ class CudaTarget:
         if not any(Path("/dev").glob("nvidia[0-9]*")):
             return "no NVIDIA GPU (no /dev/nvidia*)"
         return None
-
-    def warm_up(self) -> None:
-        """A context would not survive the fork."""
 
     def worker_setup(self) -> None:
         """Make the CUDA context; the warm parent has none, since it would not survive the fork."""
@@ -87,11 +76,3 @@ class CudaTarget:
         """Return the driver's words when a kernel faulted."""
         text = str(error)
         return text if FAULTS.search(text) else None
-
-    def worker_counters(self) -> list[dict[str, Any]]:
-        """Nothing is counted."""
-        return []
-
-    def worker_compile_log(self, error: BaseException) -> str | None:
-        """Return what Triton's compiler or ptxas said."""
-        return compile_log(error)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError
+from bringup.targets._base import TargetDefaults
 
 
-class InterpreterTarget:
+class InterpreterTarget(TargetDefaults):
     """The target `interpreter`: kernels run one program after the other in NumPy, tensors live on the CPU."""
 
     name = "interpreter"
@@ -28,46 +28,9 @@ class InterpreterTarget:
         """Return upstream Triton's language, as both the interpreter and a real compiler accept it."""
         return load_dialect("interpreter")
 
-    def profiles(self) -> tuple[str, ...]:
-        """There are none."""
-        return ()
-
-    def facts(self) -> dict[str, Any]:
-        """There is no chip."""
-        return {}
-
     def environment(self) -> Mapping[str, str]:
         """Triton must be told before it is imported."""
         return {"TRITON_INTERPRET": "1"}
-
-    def unavailable(self) -> str | None:
-        """The interpreter runs everywhere."""
-        return None
-
-    def warm_up(self) -> None:
-        """Triton and torch are imported by the judge."""
-
-    def worker_setup(self) -> None:
-        """Nothing to prepare."""
-
-    def worker_to_device(self, tensor: Any) -> Any:
-        """Host memory is device memory."""
-        return tensor
-
-    def worker_to_host(self, tensor: Any) -> Any:
-        """Host memory is device memory."""
-        return tensor
-
-    def worker_synchronize(self) -> None:
-        """Launches are synchronous."""
-
-    def worker_fault(self, error: BaseException) -> str | None:
-        """The interpreter has no faults of its own: a bad access ends the process."""
-        return None
-
-    def worker_counters(self) -> list[dict[str, Any]]:
-        """Nothing is counted."""
-        return []
 
     def worker_compile_log(self, error: BaseException) -> str | None:
         """The interpreter compiles nothing."""

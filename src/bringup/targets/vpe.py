@@ -11,10 +11,10 @@ from typing import Any
 
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError
-from bringup.targets._base import compile_log
+from bringup.targets._base import TargetDefaults, compile_log
 
 
-class VpeTarget:
+class VpeTarget(TargetDefaults):
     """The target `vpe[:PROFILE]`. Its device has no kernels at all, so work left to PyTorch fails by itself."""
 
     name = "vpe"
@@ -76,10 +76,6 @@ class VpeTarget:
         """Name the profile to Triton's plug-in."""
         return {"BRINGUP_VPE": self.profile}
 
-    def unavailable(self) -> str | None:
-        """The virtual accelerator runs everywhere."""
-        return None
-
     def warm_up(self) -> None:
         """Import the compiler and register the device before the fork; no thread starts here."""
         from bringup import vpe
@@ -89,9 +85,6 @@ class VpeTarget:
         vpe.activate(self.profile)
         vpe.warm()
 
-    def worker_setup(self) -> None:
-        """Everything was prepared in the warm parent."""
-
     def worker_to_device(self, tensor: Any) -> Any:
         """Copy a flat host tensor to the device."""
         return tensor.to("vpe")
@@ -99,9 +92,6 @@ class VpeTarget:
     def worker_to_host(self, tensor: Any) -> Any:
         """Copy a flat device tensor to the host."""
         return tensor.cpu()
-
-    def worker_synchronize(self) -> None:
-        """Launches are synchronous: a fault is raised by the launch itself."""
 
     def worker_fault(self, error: BaseException) -> str | None:
         """Return the debugger's text for a core dump."""
