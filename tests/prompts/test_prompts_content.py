@@ -114,7 +114,9 @@ def test_what_depends_on_the_operator(operator: Operator, dialect: Dialect) -> N
     assert "item, tolist, since the result" in first_prompt(reads, (), dialect, target="t").text
     assert "reading values (`x.item()`" in first_prompt(operator, (), dialect, target="t").text
     mutating = operator.model_copy(update={"mutates": True})
-    assert "in place" in first_prompt(mutating, (), dialect, target="t").text
+    assert "the result itself is a new tensor" in first_prompt(mutating, (), dialect, target="t").text
+    in_place = mutating.model_copy(update={"name": "add_"})
+    assert "changes its input in place" in first_prompt(in_place, (), dialect, target="t").text
     assert "## Documentation" not in first_prompt(operator, (), dialect, target="t").text
     some = first_prompt(operator, (), dialect, target="t", dtypes=("float16",)).text
     assert "tested with the dtypes float16 (10 of float16 cases)" in some

@@ -27,8 +27,8 @@ async def test_the_interpreter_conforms_but_for_bfloat16_arithmetic() -> None:
 
 
 def test_a_target_is_a_target() -> None:
-    from bringup.targets import Target, get_target, targets
+    from bringup.targets import Target, get_target
 
     assert isinstance(interpreter.InterpreterTarget(), Target)
-    for name in targets.names():
+    for name in ("interpreter", "cuda", "vpe"):  # other tests register names of their own
         assert isinstance(get_target(name), Target), name
