@@ -63,6 +63,11 @@ def _warm_up(role: str, target: str) -> None:
         from bringup.targets import get_target
 
         make_backend(GPUTarget("cuda", 90, 32))
+        with _spy.DispatchSpy():
+            # The first dispatch mode of a process imports a second's worth of torch: here once, not in every worker.
+            torch.empty(1).view(1)
+            with _spy.outside():
+                pass
         if role == "run":
             get_target(target).warm_up()
     gc.collect()
