@@ -66,7 +66,7 @@ def spawn(limits: Limits, descriptors: tuple[int, int, int], body: Callable[[int
         flags, pid = 0, os.fork()
     if pid == 0:
         try:
-            _init(limits, descriptors, body, bool(flags), (os.getuid(), os.getgid()))
+            _init(limits, descriptors, body, bool(flags))
         finally:
             os._exit(111)
     if flags & CLONE_NEWUSER:
@@ -99,9 +99,7 @@ def _map_user(pid: int) -> None:
             file.write(text)
 
 
-def _init(
-    limits: Limits, descriptors: tuple[int, int, int], body: Callable[[int], None], namespaced: bool, ids: object
-) -> None:
+def _init(limits: Limits, descriptors: tuple[int, int, int], body: Callable[[int], None], namespaced: bool) -> None:
     sock, output, status = descriptors
     die_with_parent()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
