@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 import pytest_asyncio
+from bringup_testkit import DOUBLE
 
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig
@@ -18,22 +19,6 @@ from bringup.suites import get_suite
 from bringup.verdict import Verdict
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-DOUBLE = """
-@triton.jit
-def kernel_double(x, y, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    v = tl.load(x + i, mask=i < n)
-    tl.store(y + i, v + v, mask=i < n)
-
-def wrapper(input):
-    x = input.contiguous()
-    y = torch.empty_like(x)
-    n = x.numel()
-    if n:
-        kernel_double[(triton.cdiv(n, 16),)](x, y, n, BLOCK=16)
-    return y
-"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import anthropic
 
 from bringup.clients._base import Call, Message, Reply, Sampling, Usage
+from bringup.clients._endpoint import EndpointClient
 from bringup.clients._estimate import estimate_usage
 from bringup.clients._http import (
     Body,
@@ -35,7 +36,7 @@ THINKING = {"minimal": 1_024, "low": 4_096, "medium": 12_288, "high": 32_768}
 _FINISH = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "refusal": "content_filter"}
 
 
-class AnthropicClient:
+class AnthropicClient(EndpointClient):
     """Asks a messages endpoint. The key is read from the environment, and is in no message of this class."""
 
     name = "anthropic"
@@ -88,12 +89,6 @@ class AnthropicClient:
         self._sdk = anthropic.AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=timeout)
         guard_logs(secrets)
 
-    def __repr__(self) -> str:
-        return f"AnthropicClient({self.endpoint.where}, model={self._model})"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a client holds a key and stays in its process")
-
     async def complete(self, messages: Sequence[Message], sampling: Sampling, call: Call) -> Reply:
         """Answer the dialog; raises ClientRefused, ContextExceeded, or ClientError after all retries."""
         return await self.endpoint.ask(
@@ -101,14 +96,6 @@ class AnthropicClient:
             lambda: self._send(messages, sampling),
             lambda error: explain(error, anthropic, self._variable, self._model),
         )
-
-    async def recover(self, call: Call) -> Reply | None:
-        """Return None: an endpoint does not keep its answers."""
-        return None
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._sdk.close()
 
     def _request(self, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
         limit = sampling.max_tokens or MAX_TOKENS

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import openai
 
 from bringup.clients._base import Call, Message, Reply, Sampling, Usage
+from bringup.clients._endpoint import EndpointClient
 from bringup.clients._estimate import estimate_usage
 from bringup.clients._http import (
     Body,
@@ -33,7 +34,7 @@ DEFAULT_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 
 
-class OpenAIClient:
+class OpenAIClient(EndpointClient):
     """Asks a chat completions endpoint. The key is read from the environment, and is in no message of this class."""
 
     name = "openai"
@@ -83,12 +84,6 @@ class OpenAIClient:
         self._sdk = openai.AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=timeout)
         guard_logs(secrets)
 
-    def __repr__(self) -> str:
-        return f"OpenAIClient({self.endpoint.where}, model={self._model})"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a client holds a key and stays in its process")
-
     async def complete(self, messages: Sequence[Message], sampling: Sampling, call: Call) -> Reply:
         """Answer the dialog; raises ClientRefused, ContextExceeded, or ClientError after all retries."""
         return await self.endpoint.ask(
@@ -96,14 +91,6 @@ class OpenAIClient:
             lambda: self._ask(messages, sampling),
             lambda error: explain(error, openai, self._variable, self._model),
         )
-
-    async def recover(self, call: Call) -> Reply | None:
-        """Return None: an endpoint does not keep its answers."""
-        return None
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._sdk.close()
 
     async def _ask(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         while True:
