@@ -88,6 +88,8 @@ class CaseResult(Record):
     seconds: float = 0.0
     launches: int = 0
     summary: str = ""
+    guard: str = ""  # id of the guard that found it; "" for the comparison itself
+    title: str = ""  # what the case is there for, when its suite says so
 
 
 class Verdict(Record):
@@ -98,6 +100,7 @@ class Verdict(Record):
 
     kind: VerdictKind
     summary: str  # one line
+    guard: str = ""  # id of the guard that found it (see bringup.judge.guards); "" for the comparison itself
     case: CaseId | None = None  # the first failing case
     call: str = ""  # the failing call as text: wrapper(Tensor[f32, 3x4], dim=1)
     inputs: tuple[TensorSummary, ...] = ()

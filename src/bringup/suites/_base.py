@@ -32,6 +32,14 @@ class CaseInputs:
     # (the sign of singular vectors, say); from the suite's own data, never from the candidate.
     postprocess: Callable[[Any], Any] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""  # what the case is there for, as a report says it: "layout: input 0 transposed"
+    requires: str = ""  # a parameter by name: a wrapper whose signature lacks it is not asked (and counted as such)
+    # What PyTorch raises for these inputs, "RuntimeError: ..."; the wrapper must raise too. "": it returns.
+    raises: str = ""
+    # The reference in double precision, called like `reference`; the candidate's largest error against it may be at
+    # most `exact_factor` times PyTorch's own in the case's dtype (plus half a unit in the last place of the output).
+    exact: Callable[..., Any] | None = None
+    exact_factor: float = 0.0
 
 
 @runtime_checkable
