@@ -69,6 +69,7 @@ suites: Registry[Suite] = Registry(
     "suite",
     "bringup.suites",
     {
+        "audit": "bringup.suites.audit:AuditSuite",
         "conformance": "bringup.suites.conformance:ConformanceSuite",
         "opinfo": "bringup.suites.opinfo:OpInfoSuite",
     },
