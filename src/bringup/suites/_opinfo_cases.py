@@ -34,20 +34,24 @@ def cases(operator: str, dtype: str, seed: int = 0, *, imprecise: bool = True) -
     `imprecise`: measure the reference's own error (it costs two calls of the reference a case).
     """
     return [
-        _case(CaseId(operator=operator, dtype=dtype, index=index, seed=seed), sample, imprecise)
+        case_of(CaseId(operator=operator, dtype=dtype, index=index, seed=seed), sample, imprecise)
         for index, sample in enumerate(samples(operator, dtype, seed))
     ]
 
 
-def _case(case: CaseId, sample: Sample, imprecise: bool) -> CaseInputs:
+def case_of(case: CaseId, sample: Sample, imprecise: bool, *, post: bool = True) -> CaseInputs:
+    """Make a case of one sample: tolerance, post-processing, device arguments; `imprecise` as for `cases`.
+
+    `post=False`: without post-processing (for calls that name what post-processing looks for by position).
+    """
     call = sample.call
     notes: dict[str, Any] = {}
-    post = postprocess_of(case.operator, call)
+    compared = postprocess_of(case.operator, call) if post else None
     tolerance = written(sample.entry, case.dtype)
     if imprecise:
-        tolerance = widened(call, case.dtype, tolerance, post.function if post else None)
-    if post is not None:
-        notes["postprocess"] = post.reason
+        tolerance = widened(call, case.dtype, tolerance, compared.function if compared else None)
+    if compared is not None:
+        notes["postprocess"] = compared.reason
     places = device_places(call.args, call.kwargs)
     if places:
         notes["device_places"] = places
@@ -67,7 +71,7 @@ def _case(case: CaseId, sample: Sample, imprecise: bool) -> CaseInputs:
         rtol=tolerance.rtol,
         atol=tolerance.atol,
         tolerance_reason=tolerance.reason,
-        postprocess=post.function if post else None,
+        postprocess=compared.function if compared else None,
         notes=notes,
     )
 

@@ -1,0 +1,21 @@
+"""The families of audit cases and how many cases each may have; no torch here.
+
+The sum of the caps bounds the audit of one operator in one dtype. A family that finds more keeps a spread of them.
+"""
+
+from __future__ import annotations
+
+# family -> most cases an operator and dtype, in the order in which they are judged
+FAMILIES: dict[str, int] = {
+    "layout": 10,
+    "empty": 4,
+    "values": 7,
+    "promotion": 8,
+    "reference": 6,
+    "sizes": 8,
+}
+MAX_CASES = sum(FAMILIES.values())
+
+MAX_INPUT = 3 << 20  # elements of all tensors among the arguments of one case
+MAX_OUTPUT = 1 << 22  # elements of all its results
+LARGE = 1 << 16  # a case with more input elements is large: at most two in an operator and dtype for each family

@@ -1,0 +1,72 @@
+"""The tensors inside a call: listing them with readable places, and exchanging them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch.utils import _pytree as pytree
+
+from bringup.suites._opinfo_calls import Call
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One tensor of a call: its number among all leaves, and its place as the judge's reports name it."""
+
+    index: int
+    place: str  # "argument 0", "argument weight", "argument 0[1]"
+    tensor: torch.Tensor
+
+
+def tensors(call: Call) -> list[Leaf]:
+    """List the tensors of a call, depth first."""
+    flat, _ = pytree.tree_flatten_with_path((call.args, call.kwargs))
+    return [
+        Leaf(index, _place(path), value) for index, (path, value) in enumerate(flat) if isinstance(value, torch.Tensor)
+    ]
+
+
+def _place(path: Sequence[Any]) -> str:
+    _, which, *rest = path
+    inner = "".join(f"[{_key(part)}]" for part in rest)
+    return f"argument {_key(which)}{inner}"
+
+
+def _key(part: Any) -> Any:
+    return getattr(part, "idx", getattr(part, "key", part))
+
+
+def exchanged(call: Call, new: Mapping[int, Any]) -> Call:
+    """Return the call with the leaves of the given numbers exchanged."""
+    flat, spec = pytree.tree_flatten((call.args, call.kwargs))
+    args, kwargs = pytree.tree_unflatten([new.get(i, value) for i, value in enumerate(flat)], spec)
+    return Call(call.reference, args, kwargs)
+
+
+def mapped(call: Call, change: Callable[[torch.Tensor], torch.Tensor]) -> Call:
+    """Return the call with every tensor changed."""
+    return exchanged(call, {leaf.index: change(leaf.tensor) for leaf in tensors(call)})
+
+
+def elements(value: Any) -> int:
+    """Return the number of elements of all tensors in a tree."""
+    return sum(leaf.numel() for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor))
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Return a shape as titles write it: "3x4", "0-d"."""
+    return "x".join(map(str, shape)) or "0-d"
+
+
+def spread(items: Sequence[T], count: int) -> list[T]:
+    """Return at most `count` of the items, evenly spread, the first and the last among them, in order."""
+    if len(items) <= count:
+        return list(items)
+    if count == 1:
+        return [items[0]]
+    return [items[round(i * (len(items) - 1) / (count - 1))] for i in range(count)]

@@ -1,0 +1,160 @@
+"""Which drafts become cases: the reference must behave on them. Nothing here depends on time or on the machine.
+
+A draft is left out when
+- the reference raises (in the errors' case: when it does not), or needs more elements than the caps;
+- a tensor is not dense, or of a dtype that neither the gate's five, bool nor the operator's own samples show;
+- the result is not defined: it changes when PyTorch fills fresh memory with NaN, or (where a family asks for it) when
+  the same values lie in memory otherwise.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from bringup.operators import DTYPES
+from bringup.suites._base import CaseInputs
+from bringup.suites._opinfo_calls import Call
+from bringup.suites._opinfo_cases import case_of
+from bringup.suites._opinfo_samples import Sample
+from bringup.suites._opinfo_tolerance import DEFAULTS, copy_arguments
+from bringup.suites.audit._families import MAX_INPUT, MAX_OUTPUT
+from bringup.suites.audit._layouts import stepped
+from bringup.suites.audit._subject import Draft, Subject
+from bringup.suites.audit._tree import elements, mapped, tensors
+from bringup.verdict import CaseId
+
+_META_FROM = 1 << 12  # from so many input elements on, the result's size is asked of the meta device first
+
+
+def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
+    """Return the draft as a case, or None when it is left out."""
+    inputs = [leaf.tensor for leaf in tensors(draft.call)]
+    if sum(tensor.numel() for tensor in inputs) > MAX_INPUT or not all(_known(t, subject) for t in inputs):
+        return None
+    if draft.fails:
+        error = raised(draft.call)
+        return replace(_case(draft, case, imprecise=False), raises=error) if error else None
+    if not _small_result(draft.call):
+        return None
+    try:
+        result = run(draft.call)
+        if elements(result) > MAX_OUTPUT:
+            return None
+        outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+        if not all(_known(tensor, subject) for tensor in outputs):
+            return None
+        if draft.whole and any(tensor.is_floating_point() for tensor in outputs):
+            return None
+        with _filled_memory():
+            again = run(draft.call)
+        if not _alike(result, again):
+            return None
+        made = _case(draft, case, imprecise=True)
+        post = made.postprocess or (lambda value: value)
+        if draft.steady and not _alike(post(result), post(run(mapped(draft.call, stepped))), made):
+            return None
+    except Exception:  # whatever PyTorch raises: this input is not accepted
+        return None
+    return made
+
+
+def run(call: Call) -> Any:
+    """Run the reference on copies of the arguments; return (result, args, kwargs after the call) as a tree."""
+    args, kwargs = copy_arguments(call.args, call.kwargs)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call.reference(*args, **kwargs)
+
+
+def raised(call: Call) -> str:
+    """Return what the reference raises, "ValueError: ...", on one line; "" when it returns."""
+    try:
+        run(call)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    return ""
+
+
+def _case(draft: Draft, case: CaseId, *, imprecise: bool) -> CaseInputs:
+    sample = Sample(draft.variant, draft.entry, draft.call, None)
+    made = case_of(case, sample, imprecise) if draft.plain is None else _spelt(draft, case, sample, imprecise)
+    return replace(made, requires=draft.requires)
+
+
+def _spelt(draft: Draft, case: CaseId, sample: Sample, imprecise: bool) -> CaseInputs:
+    """Take tolerance and post-processing from the plain spelling: they look at positional arguments."""
+    assert draft.plain is not None
+    plain = case_of(case, replace(sample, call=draft.plain), imprecise)
+    made = case_of(case, replace(sample, call=draft.call), False, post=False)
+    return replace(
+        made,
+        rtol=plain.rtol,
+        atol=plain.atol,
+        tolerance_reason=plain.tolerance_reason,
+        postprocess=plain.postprocess,
+    )
+
+
+def _known(tensor: torch.Tensor, subject: Subject) -> bool:
+    name = str(tensor.dtype).removeprefix("torch.")
+    known = name in DTYPES or name == "bool" or name in subject.facts.result_dtypes or name in subject.input_dtypes
+    return known and tensor.layout is torch.strided and not tensor.is_quantized
+
+
+def _small_result(call: Call) -> bool:
+    if elements((call.args, call.kwargs)) < _META_FROM:
+        return True
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            meta = mapped(
+                call,
+                lambda tensor: torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"),
+            )
+            return elements(call.reference(*meta.args, **meta.kwargs)) <= MAX_OUTPUT
+    except Exception:
+        return True  # no meta kernel, or a size that depends on values: the cap on the result decides
+
+
+@contextmanager
+def _filled_memory() -> Iterator[None]:
+    """Let PyTorch fill fresh memory (NaN, or the largest integer), so that a result which shows it can be told."""
+    import torch.utils.deterministic
+
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    filling = torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    try:
+        yield
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = filling
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+def _alike(one: Any, other: Any, case: CaseInputs | None = None) -> bool:
+    left, right = pytree.tree_leaves(one), pytree.tree_leaves(other)
+    return len(left) == len(right) and all(_same(a, b, case) for a, b in zip(left, right, strict=True))
+
+
+def _same(one: Any, other: Any, case: CaseInputs | None) -> bool:
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return type(one) is type(other) and (repr(one) == repr(other))  # NaN is like itself
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if one.layout is not torch.strided:
+        return True
+    wide = torch.complex128 if one.is_complex() else torch.float64
+    if not one.is_floating_point() and not one.is_complex():
+        return bool(torch.equal(one, other))
+    rtol, atol = DEFAULTS.get(one.dtype, (1e-7, 1e-7))
+    if case is not None:
+        rtol, atol = (rtol if case.rtol is None else case.rtol), (atol if case.atol is None else case.atol)
+    return bool(torch.isclose(one.to(wide), other.to(wide), rtol=rtol, atol=atol, equal_nan=True).all())

@@ -1,0 +1,87 @@
+"""Family `values`: extreme, equal, sorted and repeated values, where the operator's definition covers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+
+from bringup.suites._opinfo_samples import Sample
+from bringup.suites.audit._pool import Pool, distinct
+from bringup.suites.audit._structure import among, structured, takes_nonfinite
+from bringup.suites.audit._subject import Draft, Subject
+from bringup.suites.audit._tree import Leaf, exchanged, spread
+
+Fill = Callable[[torch.Tensor], torch.Tensor]  # from ordinary values to those of the case, same shape and dtype
+
+
+def drafts(subject: Subject) -> Iterator[Draft]:
+    """Yield one case a kind of value, over a spread of samples."""
+    if structured(subject.operator):
+        return
+    pool = Pool(subject)
+    chosen = [s for s in distinct(subject) if any(leaf.tensor.numel() > 1 for leaf in subject.data(s.call))]
+    chosen = spread(chosen, 4)
+    for again in range(min(2, len(chosen))):
+        for number, (what, fill) in enumerate(_fills(subject)):
+            yield from _filled(subject, pool, chosen[(number + again) % len(chosen)], what, fill)
+
+
+def _fills(subject: Subject) -> Iterator[tuple[str, Fill]]:
+    dtype = subject.torch_dtype
+    if dtype.is_floating_point:
+        tiny = torch.finfo(dtype).smallest_normal
+        if takes_nonfinite(subject.operator):
+            yield "NaN among ordinary values", _strewn(float("nan"))
+            yield "infinities among ordinary values", _strewn(float("inf"), float("-inf"))
+        yield "zeros of both signs", _strewn(0.0, -0.0)
+        yield "subnormal numbers", _strewn(tiny / 2, -tiny / 4, torch.finfo(dtype).smallest_normal)
+    else:
+        info = torch.iinfo(dtype)
+        least = info.min + 1 if among("divides", subject.operator) else info.min
+        yield "largest and smallest integers", _strewn(info.max, least)
+        yield "zeros", _strewn(0)
+    yield "all equal", lambda tensor: tensor.reshape(-1)[0].expand(tensor.shape).clone()
+    yield "ascending", lambda tensor: tensor.reshape(-1).sort().values.reshape(tensor.shape)
+    yield "few different values", _repeated
+    yield "descending", lambda tensor: tensor.reshape(-1).sort(descending=True).values.reshape(tensor.shape)
+
+
+def _strewn(*values: float) -> Fill:
+    """Return the fill that puts each value in the place of a quarter of the ordinary ones, at least one."""
+
+    def fill(tensor: torch.Tensor) -> torch.Tensor:
+        flat = tensor.reshape(-1).clone()
+        order = torch.randperm(flat.numel())
+        share = max(1, flat.numel() // 4)
+        for number, value in enumerate(values):
+            flat[order[number * share : (number + 1) * share]] = value
+        return flat.reshape(tensor.shape)
+
+    return fill
+
+
+def _repeated(tensor: torch.Tensor) -> torch.Tensor:
+    flat = tensor.reshape(-1)
+    return flat[torch.randint(0, min(3, flat.numel()), (flat.numel(),))].reshape(tensor.shape)
+
+
+def _filled(subject: Subject, pool: Pool, sample: Sample, what: str, fill: Fill) -> Iterator[Draft]:
+    integers = not subject.torch_dtype.is_floating_point
+    extreme = integers and "integers" in what
+    leaves = [leaf for leaf in subject.data(sample.call) if leaf.tensor.numel()]
+    if extreme and not among("any_integers", subject.operator):
+        leaves = leaves[:1]
+    if integers and what == "zeros" and among("divides", subject.operator):
+        leaves = leaves[:1]
+    if not leaves:
+        return
+    new = {leaf.index: fill(_ordinary(pool, leaf)) for leaf in leaves}
+    draft = Draft(what, exchanged(sample.call, new), sample.variant, sample.entry, steady=True)
+    # The largest integers have no exact image in floating point: only whole results are compared.
+    yield replace(draft, whole=True) if extreme else draft
+
+
+def _ordinary(pool: Pool, leaf: Leaf) -> torch.Tensor:
+    return pool.like(leaf, leaf.tensor.shape)
