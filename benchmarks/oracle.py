@@ -17,6 +17,7 @@ from collections import Counter
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig
 from bringup.judge import JudgePool
+from bringup.judge.guards import IDS
 from bringup.operators import Operator
 from bringup.suites import get_suite, select
 from bringup.verdict import Verdict
@@ -42,7 +43,7 @@ async def main() -> None:
     options = parser.parse_args()
     operators = select(get_suite("opinfo"), [options.ops])
     verdicts: dict[str, Verdict] = {}
-    async with JudgePool("interpreter", JudgeConfig(), jobs=options.jobs, compiles=False, spy=False) as judge:
+    async with JudgePool("interpreter", JudgeConfig(without_guards=IDS), jobs=options.jobs, compiles=False) as judge:
         limit = asyncio.Semaphore(options.jobs)
 
         async def one(operator: Operator) -> None:

@@ -51,6 +51,18 @@ class Candidate(Record):
         """SHA-256 of the source."""
         return digest(self.source)
 
+    def parameters(self) -> list[str]:
+        """Return the names of the wrapper's parameters; `**` stands for any keyword. Empty when it does not parse."""
+        try:
+            tree = ast.parse(self.source)
+        except (SyntaxError, ValueError):
+            return []
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name == "wrapper":
+                names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+                return [*names, "**"] if node.args.kwarg else names
+        return []
+
 
 class FormatProblem(Record):
     """Why a reply holds no candidate. `explanation` is written for the model: what is wrong and what to send."""

@@ -69,6 +69,7 @@ class JudgeConfig(Section):
     keep_going: bool = False  # judge every case, not only up to the first failure
     compile_for: tuple[str, ...] | None = None  # toolchains that must also compile every kernel; None: the target's
     compile_seconds: float = Field(default=120.0, gt=0)  # for one kernel specialisation
+    without_guards: tuple[str, ...] = ()  # guards that are switched off, by id, for ablations
 
 
 class BudgetConfig(Section):

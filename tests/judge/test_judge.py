@@ -30,7 +30,17 @@ async def pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[JudgeP
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def impatient() -> AsyncIterator[JudgePool]:
-    async with JudgePool("interpreter", JudgeConfig(case_seconds=3), jobs=1) as judge:
+    config = JudgeConfig(case_seconds=3, without_guards=("host-events",))
+    async with JudgePool("interpreter", config, jobs=1) as judge:
+        yield judge
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bare() -> AsyncIterator[JudgePool]:
+    """Without the guard that stops these candidates first: isolation must hold alone."""
+    os.environ["BRINGUP_TEST_SECRET"] = "sk-canary"
+    config = JudgeConfig(case_seconds=20, candidate_seconds=120, without_guards=("host-events",))
+    async with JudgePool("interpreter", config, jobs=1) as judge:
         yield judge
 
 
@@ -139,22 +149,23 @@ async def test_an_operator_that_the_target_cannot_judge_is_untested(pool: JudgeP
         ("return getattr(torch, 'ad' + 'd')(input, input)", "aten.add.Tensor"),
         ("return input.to(torch.float64).to(input.dtype)", "aten._to_copy.default"),
         ("return torch.zeros_like(input)", "aten.zero"),
-        ("return eval('torch.mul')(input, 2)", "aten.mul.Tensor"),
+        ("f = torch.mul\n    return f(input, 2)", "aten.mul.Tensor"),
     ],
 )
 async def test_the_spy_names_work_left_to_pytorch(pool: JudgePool, body: str, operator: str) -> None:
     verdict = await judged(pool, f"def wrapper(input):\n    {body}\n")
     assert verdict.kind == "cheated"
     assert operator in verdict.summary
-    assert verdict.violations[0].line == 2
+    assert verdict.violations[0].line in (2, 3)
 
 
-async def test_numpy_leaves_no_launch_and_is_a_cheat(pool: JudgePool) -> None:
+async def test_numpy_leaves_no_launch_and_is_a_cheat(bare: JudgePool) -> None:
     source = (
         "import numpy\ndef wrapper(x):\n    return torch.from_numpy(numpy.asarray(numpy.add(x.numpy(), x.numpy())))\n"
     )
-    verdict = await judged(pool, source)
+    verdict = await judged(bare, source)
     assert verdict.kind == "cheated"
+    assert verdict.guard == "launches"
     assert "no kernel was launched" in verdict.summary
 
 
@@ -214,12 +225,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_hostile_candidates_end_as_a_verdict(pool: JudgePool, impatient: JudgePool, name: str) -> None:
+async def test_hostile_candidates_end_as_a_verdict(bare: JudgePool, impatient: JudgePool, name: str) -> None:
     source, kind, said = HOSTILE[name]
-    verdict = await judged(impatient if kind == "timed_out" else pool, source)
+    verdict = await judged(impatient if kind == "timed_out" else bare, source)
     assert verdict.kind == kind, (verdict.summary, verdict.log)
     assert said in verdict.summary
-    assert (await judged(pool, DOUBLE)).kind == "passed"  # the judge goes on
+    assert (await judged(bare, DOUBLE)).kind == "passed"  # the judge goes on
 
 
 async def test_a_time_out_says_where(impatient: JudgePool) -> None:
@@ -234,7 +245,7 @@ async def test_output_is_capped(pool: JudgePool) -> None:
     assert "output cut" in verdict.log
 
 
-async def test_a_daemon_does_not_outlive_its_candidate(pool: JudgePool) -> None:
+async def test_a_daemon_does_not_outlive_its_candidate(bare: JudgePool) -> None:
     source = (
         "import os, time\n"
         "def wrapper(x):\n"
@@ -245,10 +256,10 @@ async def test_a_daemon_does_not_outlive_its_candidate(pool: JudgePool) -> None:
         "        os._exit(0)\n"
         "    return x.clone()\n"
     )
-    await judged(pool, DOUBLE)
-    before = processes_of(pool)
-    await judged(pool, source)
-    assert processes_of(pool) <= before
+    await judged(bare, DOUBLE)
+    before = processes_of(bare)
+    await judged(bare, source)
+    assert processes_of(bare) <= before
 
 
 def processes_of(pool: JudgePool) -> set[int]:
@@ -261,7 +272,7 @@ def processes_of(pool: JudgePool) -> set[int]:
     return found
 
 
-async def test_workers_have_no_secrets_no_network_and_a_private_directory(pool: JudgePool) -> None:
+async def test_workers_have_no_secrets_no_network_and_a_private_directory(bare: JudgePool) -> None:
     source = (
         "import os, socket\n"
         "def wrapper(x):\n"
@@ -272,7 +283,7 @@ async def test_workers_have_no_secrets_no_network_and_a_private_directory(pool: 
         "        facts.append(error.errno)\n"
         "    raise ValueError(facts)\n"
     )
-    verdict = await judged(pool, source)
+    verdict = await judged(bare, source)
     assert "BRINGUP_TEST_SECRET" not in verdict.exception
     assert "sk-canary" not in verdict.exception
     if verdict.environment["isolation"] == "namespaces":
@@ -280,7 +291,7 @@ async def test_workers_have_no_secrets_no_network_and_a_private_directory(pool: 
         assert "101" in verdict.exception  # ENETUNREACH: not even loopback is up
 
 
-async def test_references_are_not_in_the_workers_memory(pool: JudgePool) -> None:
+async def test_references_are_not_in_the_workers_memory(bare: JudgePool) -> None:
     # The worker is forked by a process that never computed a reference: nothing expected can be found in it.
     source = (
         "import gc\n"
@@ -288,7 +299,7 @@ async def test_references_are_not_in_the_workers_memory(pool: JudgePool) -> None
         "    from bringup.judge._referee import Referee\n"
         "    raise ValueError(len([o for o in gc.get_objects() if isinstance(o, Referee)]))\n"
     )
-    assert "ValueError: 0" in (await judged(pool, source)).summary
+    assert "ValueError: 0" in (await judged(bare, source)).summary
 
 
 async def test_a_lost_judge_is_replaced(pool: JudgePool) -> None:
@@ -306,12 +317,12 @@ async def test_lost_warm_parents_are_replaced(pool: JudgePool) -> None:
     assert (await judged(pool, DOUBLE)).kind == "passed"
 
 
-async def test_nonsense_on_the_wire_is_a_crash(pool: JudgePool) -> None:
+async def test_nonsense_on_the_wire_is_a_crash(bare: JudgePool) -> None:
     source = "import os\ndef wrapper(x):\n    os.write(3, b'\\xff' * 64)\n    return x\n"
-    verdict = await judged(pool, source)
+    verdict = await judged(bare, source)
     assert verdict.kind == "crashed"
     forged = "import os\ndef wrapper(x):\n    os.write(3, (2).to_bytes(4, 'big') + bytes(8) + b'{}')\n    return x\n"
-    assert (await judged(pool, forged)).kind == "crashed"
+    assert (await judged(bare, forged)).kind == "crashed"
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,13 @@ import torch
 
 from bringup.judge import _codec, _compare
 from bringup.judge._schemas import aliases_inputs
+from bringup.judge.guards import WATCHES
 from bringup.operators import Operator
 from bringup.suites import CaseInputs
 from bringup.verdict import Mismatch, TensorSummary, VerdictKind, Violation
 
+SPY = "dispatch-spy"
+GUARDED_ASPECTS = ("mutation", "aliasing")
 NamedTensors = list[tuple[str, torch.Tensor]]
 Expected = Callable[[CaseInputs], tuple[Any, Any, Any]]
 
@@ -34,10 +37,11 @@ class Outcome:
     compiled_for: str = ""
     launches: int = 0
     fatal: bool = False
+    guard: str = ""
 
     def with_call(self, case: CaseJudge) -> Outcome:
-        """Add the call and the inputs to a failure."""
-        if self.kind == "passed":
+        """Add the call and the inputs to a failure that has none yet."""
+        if self.kind == "passed" or self.call:
             return self
         inputs = tuple(_compare.summarise(t) for _, t in case.tensors[:8])
         return replace(self, call=case.call, inputs=inputs)
@@ -46,8 +50,13 @@ class Outcome:
 class CaseJudge:
     """One case of one operator for a target's device."""
 
-    def __init__(self, inputs: CaseInputs, operator: Operator, device: str, expected: Expected) -> None:
+    def __init__(
+        self, inputs: CaseInputs, operator: Operator, device: str, expected: Expected, guards: frozenset[str]
+    ) -> None:
         """Prepare the case; `expected` computes (output, args after, kwargs after) of the reference."""
+        self.guards = guards
+        self.launches = 0  # in the call that passed
+        self.tensors_returned: NamedTensors = []  # by the latest call, on the host
         self.inputs = inputs
         self.operator = operator
         self.device = device
@@ -61,24 +70,27 @@ class CaseJudge:
         """The failing call as text."""
         return _compare.describe_call(self.args, self.kwargs)
 
-    def request(self, seconds: float) -> tuple[dict[str, Any], list[memoryview]]:
-        """Return the worker's request and the bytes of its input storages."""
+    def request(self, seconds: float, mode: dict[str, Any]) -> tuple[dict[str, Any], list[memoryview]]:
+        """Return the worker's request and the bytes of its input storages; `mode` says how to call (see guards)."""
         storages = _codec.Storages()
         request = {
             "args": _codec.encode(self.args, storages),
             "kwargs": _codec.encode(self.kwargs, storages),
             "sizes": storages.sizes(),
             "seconds": seconds,
+            "mode": mode,
         }
         return request, storages.payloads()
 
     def decide(self, reply: dict[str, Any], data: memoryview, output: str) -> Outcome:
         """Turn the worker's reply into an outcome."""
         launches = int(reply.get("launches", 0))
-        forbidden = reply.get("forbidden") or []
-        if forbidden:
-            return self._cheated(forbidden, launches)
+        self.tensors_returned = []
+        if reply.get("found"):
+            return cheated(reply["found"], launches)
         if "error" in reply:
+            if self.inputs.raises and not reply.get("compile_log") and not reply.get("fault"):
+                return Outcome("passed", "", launches=launches)
             text = str(reply["error"])
             if reply.get("compile_log"):
                 log, kernel = str(reply["compile_log"]), str(reply.get("kernel", ""))
@@ -89,8 +101,12 @@ class CaseJudge:
             if reply.get("fault"):
                 return Outcome("crashed", text.strip().splitlines()[-1][:300], log=str(reply["fault"]), exception=text)
             return Outcome("raised", text.strip().splitlines()[-1][:300], exception=text, log=output)
+        if self.inputs.raises:
+            return self._wrong("structure", f"PyTorch raises {self.inputs.raises}; the wrapper returned", launches)
         if "unencodable" in reply:
             return self._wrong("structure", f"the wrapper returned {reply['unencodable']}", launches)
+        if "outputs" in self.guards and (odd := self._odd_outputs(reply)):
+            return replace(self._wrong("device", odd, launches), guard="outputs")
         try:
             mismatch = self._compare(reply, data)
         except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
@@ -98,24 +114,45 @@ class CaseJudge:
         if mismatch is None:
             return Outcome("passed", "", launches=launches)
         summary = f"{mismatch.output}: {mismatch.message}"
-        return Outcome("wrong", summary, mismatch=mismatch, launches=launches, log=output)
+        guard = mismatch.aspect if mismatch.aspect in GUARDED_ASPECTS else ""
+        return Outcome("wrong", summary, mismatch=mismatch, launches=launches, log=output, guard=guard)
+
+    def _odd_outputs(self, reply: dict[str, Any]) -> str:
+        """Say what of the outputs is no plain tensor of the device."""
+        if reply.get("subclasses"):
+            return f"the wrapper returned a subclass of torch.Tensor: {', '.join(map(str, reply['subclasses']))}"
+        others = [str(d) for d in reply.get("devices", []) if d != self.device.partition(":")[0]]
+        return f"an output is on the device {others[0]}; {self.device} was expected" if others else ""
+
+    # What guards ask ---------------------------------------------------------------------------------------------
+
+    def answer(self) -> Any:
+        """Return the reference's output."""
+        return self.expected(self.inputs)[0]
+
+    def same_answer(self, other: CaseJudge) -> bool:
+        """Whether the reference's answers to two cases agree within the tolerance."""
+        return _compare.compare(self.answer(), other.answer(), self.inputs.rtol, self.inputs.atol) is None
+
+    def trivial(self) -> bool:
+        """Whether the answer needs no computing: every output is empty, one constant or one of the inputs."""
+        expected, args, kwargs = self.expected(self.inputs)
+        outputs = [t for _, t in _codec.tensors_of(expected, "output")]
+        after = _compare.input_paths(args, kwargs)
+        outputs += [new for (_, old), (_, new) in zip(self.tensors, after, strict=True) if not _same_bits(old, new)]
+        return all(self._is_trivial(tensor) for tensor in outputs)
+
+    def _is_trivial(self, output: torch.Tensor) -> bool:
+        if not output.numel():
+            return True
+        flat = output.detach().reshape(-1)
+        if torch.equal(flat, flat[:1].expand_as(flat)) or bool(torch.isnan(flat).all()):
+            return True
+        return any(_is_copy(output, tensor) for _, tensor in self.tensors)
 
     def _wrong(self, aspect: Any, message: str, launches: int) -> Outcome:
         mismatch = Mismatch(aspect=aspect, output="output", message=message)
         return Outcome("wrong", message, mismatch=mismatch, launches=launches)
-
-    def _cheated(self, forbidden: list[Any], launches: int) -> Outcome:
-        violations = tuple(
-            Violation(
-                rule="dispatch-spy",
-                message=f"the wrapper left work to PyTorch: {name}",
-                line=int(line),
-                advice="compute it in a kernel; the wrapper may only allocate, take views, read shapes and launch",
-            )
-            for name, line in forbidden
-        )
-        names = ", ".join(dict.fromkeys(str(name) for name, _ in forbidden))
-        return Outcome("cheated", f"work left to PyTorch: {names}", violations=violations, launches=launches)
 
     def _compare(self, reply: dict[str, Any], data: memoryview) -> Mismatch | None:
         storages = []
@@ -128,9 +165,13 @@ class CaseJudge:
         expected, ref_args, ref_kwargs = self.expected(self.inputs)
         inputs_after = _compare.input_paths(tuple(after[0]), after[1])
         wanted_after = _compare.input_paths(ref_args, ref_kwargs)
-        found = self._mutation(inputs_after, wanted_after) or self._aliasing(
-            _codec.tensors_of(expected, "output"), _codec.tensors_of(actual, "output"), inputs_after, wanted_after
-        )
+        self.tensors_returned = _codec.tensors_of(actual, "output")
+        found = None
+        if "mutation" in self.guards:
+            found = self._mutation(inputs_after, wanted_after)
+        if found is None and "aliasing" in self.guards:
+            wanted = _codec.tensors_of(expected, "output")
+            found = self._aliasing(wanted, self.tensors_returned, inputs_after, wanted_after)
         if found is not None:
             return found
         if self.inputs.postprocess is not None:
@@ -139,7 +180,17 @@ class CaseJudge:
             if structural is not None and structural.aspect != "values":
                 return structural
             expected, actual = self.inputs.postprocess(expected), self.inputs.postprocess(actual)
-        return _compare.compare(expected, actual, self.inputs.rtol, self.inputs.atol)
+        found = _compare.compare(expected, actual, self.inputs.rtol, self.inputs.atol)
+        return found or self._inexact(expected, actual)
+
+    def _inexact(self, expected: Any, actual: Any) -> Mismatch | None:
+        """Compare with the reference in double precision, where the case has one."""
+        if self.inputs.exact is None:
+            return None
+        args, kwargs = _codec.clone_tree([self.args, self.kwargs])
+        with torch.no_grad():
+            exact = self.inputs.exact(*args, **kwargs)
+        return _compare.compare_errors(exact, expected, actual, self.inputs.exact_factor)
 
     def _mutation(self, after: NamedTensors, wanted: NamedTensors) -> Mismatch | None:
         """Inputs must be what the reference leaves: bit for bit where it does not write, in tolerance where it does."""
@@ -178,7 +229,61 @@ class CaseJudge:
                 if path not in got:
                     message = f"the output must be a view of {source} (or the same tensor); it has memory of its own"
                     return Mismatch(aspect="aliasing", output=path, message=message)
-        return None
+        return _shared_outputs(expected, actual)
+
+
+def cheated(found: list[Any], launches: int = 0) -> Outcome:
+    """Return the outcome of what the watches in the worker found: [guard, what, line] each."""
+    advice = {watch.id: watch.advice for watch in WATCHES}
+    violations = tuple(
+        Violation(
+            rule=str(guard),
+            message=f"the wrapper left work to PyTorch: {what}" if guard == SPY else str(what),
+            line=int(line),
+            advice=advice.get(str(guard), ""),
+        )
+        for guard, what, line in found
+    )
+    guard = str(found[0][0])
+    words = ", ".join(dict.fromkeys(str(what) for other, what, _ in found if other == guard))
+    summary = f"work left to PyTorch: {words}" if guard == SPY else words
+    return Outcome("cheated", summary[:500], violations=violations, launches=launches, guard=guard)
+
+
+def _shared_outputs(expected: NamedTensors, actual: NamedTensors) -> Mismatch | None:
+    """Outputs share memory with each other only where the reference's do."""
+    wanted, owner = _sharing(expected), _sharing(actual)
+    for path, first in owner.items():
+        if first != path and wanted.get(path) != wanted.get(first):
+            message = f"the output shares memory with {first}; each must have memory of its own"
+            return Mismatch(aspect="aliasing", output=path, message=message)
+    return None
+
+
+def _sharing(tensors: NamedTensors) -> dict[str, str]:
+    """Map each output's path to the first output on the same storage."""
+    first: dict[int, str] = {}
+    return {
+        path: first.setdefault(tensor.untyped_storage()._cdata, path)
+        for path, tensor in tensors
+        if tensor.untyped_storage().nbytes()
+    }
+
+
+def _is_copy(output: torch.Tensor, tensor: torch.Tensor) -> bool:
+    """Whether `output` holds the values of `tensor`, reshaped, broadcast or converted."""
+    if not tensor.numel():
+        return False
+    values = tensor.detach()
+    try:
+        if values.numel() == output.numel():
+            values = values.reshape(output.shape)
+        values = values.expand(output.shape).to(output.dtype)
+    except RuntimeError:
+        return False
+    return torch.equal(values, output) or (
+        output.is_floating_point() and bool(torch.allclose(values, output, rtol=0, atol=0, equal_nan=True))
+    )
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -177,6 +177,44 @@ def _value_mismatch(
     )
 
 
+def compare_errors(exact: Any, expected: Any, actual: Any, factor: float) -> Mismatch | None:
+    """Compare errors against the exact result: the candidate's largest may be at most `factor` times PyTorch's.
+
+    `exact` is the reference in double precision, `expected` PyTorch's result and `actual` the candidate's in the case's
+    dtype, all of one structure. PyTorch's error counts as at least half a unit in the last place of the largest exact
+    value, so that a correctly rounded PyTorch result does not forbid any other rounding.
+    """
+    trees = zip(tensors_of(exact, "output"), tensors_of(expected, "output"), tensors_of(actual, "output"), strict=True)
+    for (path, true), (_, theirs), (_, ours) in trees:
+        if not theirs.is_floating_point() or not theirs.numel():
+            continue
+        true = true.to(torch.float64)
+        usable = torch.isfinite(true) & torch.isfinite(theirs) & torch.isfinite(ours)
+        if not bool(usable.any()):
+            continue
+        true, theirs_wide, ours_wide = (t.to(torch.float64)[usable] for t in (true, theirs, ours))
+        info = torch.finfo(theirs.dtype)
+        half_ulp = max(float(true.abs().max()) * info.eps / 2, info.smallest_normal * info.eps / 2)
+        error, allowed = float((ours_wide - true).abs().max()), float((theirs_wide - true).abs().max())
+        limit = factor * max(allowed, half_ulp)
+        if error > limit:
+            message = (
+                f"the largest error against the exact result is {error:.3g}, more than {factor:g} times PyTorch's own "
+                f"({max(allowed, half_ulp):.3g})"
+            )
+            return Mismatch(
+                aspect="values",
+                output=path,
+                message=message,
+                expected=summarise(theirs),
+                actual=summarise(ours),
+                max_abs_error=error,
+                atol=limit,
+                elements=theirs.numel(),
+            )
+    return None
+
+
 def _element(tensor: torch.Tensor, index: list[int]) -> str:
     return repr(tensor[tuple(index)].item())
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bringup.judge._overseer import Overseer
 
 
 def gpu_target(spec: str) -> Any:
@@ -121,10 +124,11 @@ def decode_constant(value: Any, module: dict[str, Any]) -> Any:
 
 
 @contextmanager
-def recorded(recorder: LaunchRecorder, outside_guards: Callable[[], Any]) -> Iterator[None]:
-    """Report every launch to `recorder`; the launch itself runs inside the context `outside_guards()`.
+def recorded(recorder: LaunchRecorder, overseer: Overseer) -> Iterator[None]:
+    """Report every launch to `recorder`; while it runs `overseer` stands aside.
 
-    Triton's interpreter calls torch for its own bookkeeping, which is not the wrapper's doing.
+    Triton's interpreter calls torch for its own bookkeeping, which is not the wrapper's doing. In a ghost call the
+    launch is recorded and left out.
     """
     from triton.runtime import interpreter, jit
 
@@ -132,13 +136,19 @@ def recorded(recorder: LaunchRecorder, outside_guards: Callable[[], Any]) -> Ite
     original_call = interpreter.GridExecutor.__call__
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        recorder.record(self.fn, args, kwargs)
-        with outside_guards():
+        with overseer.launching(args, kwargs), _watched_hooks(self, overseer):
+            recorder.record(self.fn, args, kwargs)
+            if overseer.ghost:
+                return None
+            grid = overseer.wrappers_own(grid) if callable(grid) else grid
             return original_run(self, *args, grid=grid, warmup=warmup, **kwargs)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        recorder.record(self.fn, args, kwargs)
-        with outside_guards():
+        with overseer.launching(args, kwargs), _watched_hooks(self, overseer):
+            recorder.record(self.fn, args, kwargs)
+            if overseer.ghost:
+                return None
+            self.grid = overseer.wrappers_own(self.grid) if callable(self.grid) else self.grid
             return original_call(self, *args, **kwargs)
 
     jit.JITFunction.run = run
@@ -148,3 +158,17 @@ def recorded(recorder: LaunchRecorder, outside_guards: Callable[[], Any]) -> Ite
     finally:
         jit.JITFunction.run = original_run
         interpreter.GridExecutor.__call__ = original_call
+
+
+@contextmanager
+def _watched_hooks(kernel: Any, overseer: Overseer) -> Iterator[None]:
+    """Have the hooks that run inside a launch, but are the wrapper's code, watched like the wrapper."""
+    hooks = getattr(kernel, "pre_run_hooks", None)
+    if not hooks:
+        yield
+        return
+    kernel.pre_run_hooks = [overseer.wrappers_own(hook) for hook in hooks]
+    try:
+        yield
+    finally:
+        kernel.pre_run_hooks = hooks

@@ -19,7 +19,8 @@ from bringup.candidate import Candidate, digest
 from bringup.config import JudgeConfig, RunConfig
 from bringup.errors import EnvironmentFault
 from bringup.judge._wire import PREFIX, pack
-from bringup.linter import computes
+from bringup.judge.guards import guards_but
+from bringup.linter import computes, reads_values
 from bringup.operators import DTYPES, Operator
 from bringup.targets import get_target
 from bringup.verdict import Verdict
@@ -61,17 +62,15 @@ class JudgeFault(EnvironmentFault):
 class JudgePool:
     """Referees, spawners of workers and spawners of compilers, each forked from a warm parent of its own."""
 
-    def __init__(
-        self, target: str, config: JudgeConfig, *, jobs: int = 1, compiles: bool = True, spy: bool = True
-    ) -> None:
-        """Describe the pool; nothing starts before the first job."""
+    def __init__(self, target: str, config: JudgeConfig, *, jobs: int = 1, compiles: bool = True) -> None:
+        """Describe the pool; nothing starts before the first job. Raises UnknownName for an unknown guard."""
         self.target_spec = target
         self.target = get_target(target)
         self.config = config
         self.jobs = jobs
         wanted = self.target.compile_for if config.compile_for is None else config.compile_for
         self.compile_for = wanted if compiles else ()
-        self.spy = spy
+        self.guards = guards_but(config.without_guards)
         self._free: asyncio.Queue[_Slot] | None = None
         self._slots: list[_Slot] = []
         self._parents: dict[str, _Parent] = {}
@@ -144,10 +143,12 @@ class JudgePool:
             "device": self.target.device,
             "limits_address_space": self.target.limits_address_space,
             "needs_launch": computes(operator),
+            "reads_values": reads_values(operator),
+            "parameters": candidate.parameters(),
             "dtypes": list(DTYPES if dtypes is None else dtypes),
             "seed": seed,
             "cases": None if cases is None else list(cases),
-            "spy": self.spy,
+            "guards": list(self.guards),
             "case_seconds": config.case_seconds,
             "candidate_seconds": config.candidate_seconds,
             "memory_mb": config.memory_mb,
@@ -163,12 +164,11 @@ class JudgePool:
         for name in KNOWN_VERSIONS:
             with contextlib.suppress(PackageNotFoundError):
                 versions[name] = version(name)
-        guards = ["dispatch-spy"] if self.spy else []
         return {
             "target": self.target_spec,
             "versions": versions,
             "seed": seed,
-            "guards": guards,
+            "guards": list(self.guards),
             "compile_for": list(self.compile_for),
         }
 

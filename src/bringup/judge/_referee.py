@@ -14,14 +14,17 @@ import time
 import traceback
 import warnings
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from bringup.judge import _codec, _wire
-from bringup.judge._case import CaseJudge, Outcome
+from bringup.judge._case import CaseJudge, Outcome, cheated
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._tidy import tidy
+from bringup.judge.guards import RERUNS, spread
+from bringup.judge.guards._rerun import Rerunner
 from bringup.operators import Operator
 from bringup.suites import CaseInputs, get_suite
 from bringup.verdict import CaseId, CaseResult, Verdict
@@ -91,39 +94,45 @@ class JudgeJob:
         self.compiler: Guest | None = None
         self.compiled: dict[str, int] = {}
         self.passed: dict[str, int] = {}
-        self.launches = 0
+        self.launches = 0  # reruns included
+        self.gate_launches = 0
         self.counters: list[dict[str, Any]] = []
         self.isolation = ""
+        self.guards = frozenset(job["guards"])
+        self.reruns: dict[str, dict[str, float]] = {}
+        self.skipped: dict[str, int] = {}
+        self.anew: dict[int, tuple[Any, ...]] = {}
         self.start_ms = 0.0  # fork, namespaces and loading of the candidate
 
     def run(self) -> Verdict:
-        """Judge case by case; stop at the first failure unless told to go on."""
+        """Judge case by case, stop at the first failure unless told to go on; then let the guards ask again."""
         failures: list[Verdict] = []
         results: list[CaseResult] = []
+        passed: list[CaseJudge] = []
         total = 0
         try:
             cases = self._cases()
             total = len(cases)
             for inputs in cases:
                 began = time.monotonic()
-                outcome = self._judge_case(inputs)
+                case = self.case(inputs)
+                outcome = self.call(case, {})
                 if outcome.kind == "passed":
                     self.passed[inputs.case.dtype] = self.passed.get(inputs.case.dtype, 0) + 1
+                    case.launches = outcome.launches
+                    passed.append(case)
                 else:
                     failures.append(self._verdict(outcome, inputs.case))
-                    results.append(
-                        CaseResult(
-                            case=inputs.case,
-                            kind=outcome.kind,
-                            seconds=time.monotonic() - began,
-                            launches=outcome.launches,
-                            summary=outcome.summary[:500],
-                        )
-                    )
+                    results.append(self._result(outcome, inputs, time.monotonic() - began))
                 if self.job["progress"]:
                     _wire.send(self.referee.main, {"case": str(inputs.case), "kind": outcome.kind})
                 if failures and (not self.job["keep_going"] or outcome.fatal or time.monotonic() > self.deadline):
                     break
+            self.gate_launches = self.launches
+            if not failures and (found := self._guarded(passed)) is not None:
+                outcome, inputs = found
+                failures.append(self._verdict(outcome, inputs.case))
+                results.append(self._result(outcome, inputs, 0.0))
         finally:
             self._close(self.runner)
             self._close(self.compiler)
@@ -131,16 +140,53 @@ class JudgeJob:
             return self._finish(Verdict(kind="untested", summary="no case was asked for"), total, ())
         if failures:
             return self._finish(failures[0], total, tuple(results))
-        if self.job["spy"] and not self.launches and self.job["needs_launch"]:
+        return self._finish(Verdict(kind="passed", summary=f"all {total} cases passed"), total, ())
+
+    def _guarded(self, passed: list[CaseJudge]) -> tuple[Outcome, CaseInputs] | None:
+        """Return what the guards that call again find first, with its case."""
+        if not passed:
+            return None
+        if "launches" in self.guards and not self.launches and self.job["needs_launch"]:
             text = (
                 "every case passed, but no kernel was launched: the result was not computed by the candidate's kernels"
             )
-            return self._finish(Verdict(kind="cheated", summary=text), total, ())
-        return self._finish(Verdict(kind="passed", summary=f"all {total} cases passed"), total, ())
+            return Outcome("cheated", text, guard="launches"), passed[0].inputs
+        by_dtype: dict[str, list[CaseJudge]] = {}
+        for case in passed:
+            if not case.inputs.raises:
+                by_dtype.setdefault(case.inputs.case.dtype, []).append(case)
+        for kind in RERUNS:
+            guard = kind()
+            if guard.id not in self.guards or not guard.applies(self.job):
+                continue
+            rerun, began = Rerunner(self), time.monotonic()
+            try:
+                for cases in by_dtype.values():
+                    for case in spread(cases, guard.per_dtype):
+                        outcome = guard.check(rerun, case)
+                        if outcome is not None:
+                            return outcome.with_call(case), case.inputs
+            finally:
+                self.reruns[guard.id] = {"runs": rerun.runs, "seconds": round(time.monotonic() - began, 4)}
+        return None
+
+    def _result(self, outcome: Outcome, inputs: CaseInputs, seconds: float) -> CaseResult:
+        return CaseResult(
+            case=inputs.case,
+            kind=outcome.kind,
+            seconds=seconds,
+            launches=outcome.launches,
+            summary=tidy(outcome.summary[:500]),
+            guard=outcome.guard,
+            title=inputs.title,
+        )
 
     def _finish(self, verdict: Verdict, total: int, failures: tuple[CaseResult, ...]) -> Verdict:
-        environment = dict(self.job["environment"], isolation=self.isolation, launches=self.launches)
+        environment = dict(self.job["environment"], isolation=self.isolation, launches=self.gate_launches)
         environment["start_ms"] = round(self.start_ms, 1)
+        environment["reruns"] = self.reruns
+        if self.skipped:
+            environment["skipped"] = dict(self.skipped)
         return verdict.model_copy(
             update={
                 "cases_total": total,
@@ -158,6 +204,7 @@ class JudgeJob:
         return Verdict(
             kind=outcome.kind,
             summary=tidy(outcome.summary),
+            guard=outcome.guard,
             case=case,
             call=outcome.call,
             inputs=outcome.inputs,
@@ -177,16 +224,28 @@ class JudgeJob:
                 continue
             inputs = self.referee.inputs(self.operator.suite, self.operator.name, dtype, self.job["seed"])
             chosen.extend(i for i in inputs if not wanted or i.case.index in wanted)
-        return chosen
+        return [inputs for inputs in chosen if self._takes(inputs)]
+
+    def _takes(self, inputs: CaseInputs) -> bool:
+        """Whether the wrapper has the parameter that the case is about; cases without are counted."""
+        if not inputs.requires or inputs.requires in self.job["parameters"] or "**" in self.job["parameters"]:
+            return True
+        reason = f"the wrapper has no parameter {inputs.requires}"
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+        return False
 
     # One case ------------------------------------------------------------------------------------------------
 
-    def _judge_case(self, inputs: CaseInputs) -> Outcome:
-        case = CaseJudge(inputs, self.operator, self.job["device"], self._expected)
+    def case(self, inputs: CaseInputs) -> CaseJudge:
+        """Prepare a case for the target's device."""
+        return CaseJudge(inputs, self.operator, self.job["device"], self._expected, self.guards)
+
+    def call(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
+        """Have the worker call the wrapper, and decide what its answer is worth; a lost worker is started anew."""
         try:
-            request, payloads = case.request(self.job["case_seconds"])
+            request, payloads = case.request(self.job["case_seconds"], mode)
         except _codec.Unencodable as error:
-            return Outcome("untested", f"case {inputs.case} cannot be sent to the device: {error}")
+            return Outcome("untested", f"case {case.inputs.case} cannot be sent to the device: {error}")
         seconds = min(self.job["case_seconds"], max(1.0, self.deadline - time.monotonic()))
         deadline = time.monotonic() + seconds + 0.5
         try:
@@ -201,7 +260,7 @@ class JudgeJob:
         except (_wire.Closed, _wire.TooLarge, _wire.DeadlineExceeded) as error:
             return self._lost(error, seconds).with_call(case)
         self.launches += int(reply.get("launches", 0))
-        self.counters += [{"case": str(inputs.case), **counted} for counted in reply.get("counters", [])]
+        self.counters += [{"case": str(case.inputs.case), **counted} for counted in reply.get("counters", [])]
         outcome = self._compile(reply.get("specialisations", []))
         return (outcome or case.decide(reply, data, self.runner.output)).with_call(case)
 
@@ -210,12 +269,12 @@ class JudgeJob:
         limits = {**self.limits, "address_space": job["limits_address_space"]}
         self.runner = Guest(self.referee.runs, limits, job["output_kb"], self.referee.scratch)
         self.isolation = self.runner.isolation
-        keys = ("source", "target", "compile_for", "spy", "profile")
-        self.runner.send({key: job[key] for key in keys}, (), deadline)
+        request = {key: job[key] for key in ("source", "target", "compile_for", "guards", "profile")}
+        self.runner.send({**request, "facts": {"reads_values": job["reads_values"]}}, (), deadline)
         reply, _ = self.runner.receive(deadline)
         self.start_ms = (time.monotonic() - began) * 1e3
         if "error" not in reply:
-            return None
+            return replace(cheated(reply["found"]), fatal=True) if reply.get("found") else None
         self._close(self.runner)
         self.runner = None
         text = str(reply["error"])
@@ -240,6 +299,15 @@ class JudgeJob:
     def _close(self, guest: Guest | None) -> None:
         if guest is not None:
             guest.__exit__()
+
+    def expect_anew(self, inputs: CaseInputs) -> tuple[Any, Any, Any]:
+        """Return reference output and the arguments after the call of inputs that belong to no suite."""
+        key = id(inputs)
+        if key not in self.anew:
+            args, kwargs = _codec.clone_tree([tuple(inputs.args), dict(inputs.kwargs)])
+            with torch.no_grad():
+                self.anew[key] = (inputs, inputs.reference(*args, **kwargs), args, kwargs)
+        return self.anew[key][1:]
 
     def _expected(self, inputs: CaseInputs) -> tuple[Any, Any, Any]:
         """Return reference output and the arguments after the call, computed once per case."""

@@ -27,7 +27,7 @@ def serve_calls(descriptor: int) -> None:
     except BaseException as error:
         _wire.send(sock, {"error": _traceback(error), "phase": "load"})
         return
-    _wire.send(sock, {"ok": True})
+    _wire.send(sock, {"ok": True, "found": runner.overseer.take()})
     while True:
         try:
             request, payload = _wire.receive(sock)
@@ -73,18 +73,22 @@ class _Runner:
 
     def __init__(self, request: dict[str, Any]) -> None:
         from bringup.judge._launches import LaunchRecorder
+        from bringup.judge._overseer import Overseer
         from bringup.targets import get_target
 
         self.target = get_target(request["target"])
         self.target.worker_setup()
         self.recorder = LaunchRecorder(tuple(request["compile_for"]))
-        self.spy = bool(request["spy"])
         self.profiles = bool(request["profile"])
-        self.module = load(request["source"])
+        self.overseer = Overseer(request["guards"], self.target, request["facts"])
+        self.overseer.start()
+        with self.overseer.loading():
+            self.module = load(request["source"], builtins=self.overseer.builtins())
 
     def call(self, request: dict[str, Any], payload: memoryview) -> tuple[dict[str, Any], list[Any]]:
         """Call the wrapper once; return the reply and the storages' bytes."""
         from bringup.judge import _codec
+        from bringup.judge._launches import recorded
 
         sizes = request["sizes"]
         host = []
@@ -95,10 +99,10 @@ class _Runner:
         args = _codec.decode(request["args"], lambda d: _codec.tensor_on(device, d), self.target.device)
         kwargs = _codec.decode(request["kwargs"], lambda d: _codec.tensor_on(device, d), self.target.device)
         launches = self.recorder.launches
-        found: list[tuple[str, int]] = []
         try:
-            result = self._guarded(args, kwargs, found)
-            self.target.worker_synchronize()
+            with recorded(self.recorder, self.overseer), self.overseer.calling(request["mode"], device):
+                result = self.module.wrapper(*args, **kwargs)
+                self.target.worker_synchronize()
         except BaseException as error:
             reply: dict[str, Any] = {
                 "error": _traceback(error),
@@ -106,29 +110,15 @@ class _Runner:
                 "compile_log": self.target.worker_compile_log(error),
                 "kernel": self.recorder.latest,
             }
-            return reply | self._facts(launches, found), []
+            return reply | self._facts(launches), []
         reply, payloads = self._results(result, [args, kwargs], device)
-        return reply | self._facts(launches, found), payloads
+        return reply | self._facts(launches), payloads
 
-    def _guarded(self, args: Any, kwargs: Any, found: list[tuple[str, int]]) -> Any:
-        from contextlib import nullcontext
-
-        from bringup.judge import _spy
-        from bringup.judge._launches import recorded
-
-        spy = _spy.DispatchSpy() if self.spy else None
-        try:
-            with recorded(self.recorder, _spy.outside if spy else nullcontext), spy or nullcontext():
-                return self.module.wrapper(*args, **kwargs)
-        finally:
-            if spy is not None:
-                found.extend(spy.found)
-
-    def _facts(self, launches: int, found: list[tuple[str, int]]) -> dict[str, Any]:
+    def _facts(self, launches: int) -> dict[str, Any]:
         return {
             "launches": self.recorder.launches - launches,
             "specialisations": self.recorder.take(),
-            "forbidden": found[:20],
+            "found": self.overseer.take()[:20],
             "counters": self.target.worker_counters() if self.profiles else [],
         }
 
@@ -162,9 +152,16 @@ class _Runner:
             "result": tree,
             "after": after,
             "sizes": host.sizes(),
-            "devices": sorted({str(s.device) for s in storages.items}),
+            "devices": sorted({t.device.type for _, t in _codec.tensors_of(result, "output")}),
+            "subclasses": [type(t).__name__ for _, t in _codec.tensors_of(result, "output") if not _is_plain(t)][:4],
         }
         return reply, host.payloads()
+
+
+def _is_plain(tensor: Any) -> bool:
+    import torch
+
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter)
 
 
 def _traceback(error: BaseException) -> str:

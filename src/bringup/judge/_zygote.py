@@ -59,15 +59,13 @@ def _warm_up(role: str, target: str) -> None:
         from triton.backends.compiler import GPUTarget
         from triton.compiler.compiler import make_backend
 
-        from bringup.judge import _codec, _compile, _launches, _spy, _worker  # noqa: F401
+        from bringup.judge import _codec, _compile, _launches, _overseer, _worker  # noqa: F401
         from bringup.targets import get_target
 
         make_backend(GPUTarget("cuda", 90, 32))
-        with _spy.DispatchSpy():
+        with _overseer.Overseer(["dispatch-spy"], get_target("interpreter"), {}).loading():
             # The first dispatch mode of a process imports a second's worth of torch: here once, not in every worker.
             torch.empty(1).view(1)
-            with _spy.outside():
-                pass
         if role == "run":
             get_target(target).warm_up()
     gc.collect()

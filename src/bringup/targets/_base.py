@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, runtime_checkable
 
 from bringup.dialect import Dialect
@@ -66,6 +67,17 @@ class Target(Protocol):
         """Wait until every launched kernel has finished; a pending fault is raised here."""
         ...
 
+    def worker_bytes(self, storage: Any) -> Any:
+        """Return a flat uint8 tensor on the memory of a device storage that torch can fill and copy in place.
+
+        The judge's guards use it to poison and to hide memory; the device's own bookkeeping must not notice.
+        """
+        ...
+
+    def worker_order(self, seed: int | None) -> AbstractContextManager[Any]:
+        """Return a context in which a launch runs its programs in the order of `seed` (None: as always), if it can."""
+        ...
+
     def worker_fault(self, error: BaseException) -> str | None:
         """Return debugger text when `error` is a device fault (a crash of a PE), else None."""
         ...
@@ -118,6 +130,16 @@ class TargetDefaults:
 
     def worker_synchronize(self) -> None:
         """Launches are synchronous."""
+
+    def worker_bytes(self, storage: Any) -> Any:
+        """Take PyTorch's own fills and copies of the device."""
+        import torch
+
+        return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+
+    def worker_order(self, seed: int | None) -> AbstractContextManager[Any]:
+        """The order of programs cannot be chosen."""
+        return nullcontext()
 
     def worker_fault(self, error: BaseException) -> str | None:
         """There are no faults but the end of the process."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -92,6 +93,22 @@ class VpeTarget(TargetDefaults):
     def worker_to_host(self, tensor: Any) -> Any:
         """Copy a flat device tensor to the host."""
         return tensor.cpu()
+
+    def worker_bytes(self, storage: Any) -> Any:
+        """Return the host memory behind a storage; what was never written stays so for the poison check."""
+        import torch
+
+        from bringup.vpe.device import host_view
+
+        if storage.device.type != "vpe":
+            return super().worker_bytes(storage)
+        return host_view(torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage))
+
+    def worker_order(self, seed: int | None) -> AbstractContextManager[Any]:
+        """Shuffle the programs over the processing elements."""
+        from bringup.vpe import launch_mode
+
+        return nullcontext() if seed is None else launch_mode(seed=seed)
 
     def worker_fault(self, error: BaseException) -> str | None:
         """Return the debugger's text for a core dump."""

@@ -1,0 +1,102 @@
+"""What reruns use: call the wrapper again under other circumstances, with other values, and say what came out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from bringup.judge import _codec
+from bringup.judge._case import CaseJudge, Outcome
+from bringup.verdict import Violation
+
+if TYPE_CHECKING:
+    from bringup.judge._referee import JudgeJob
+
+
+@dataclass(frozen=True)
+class Run:
+    """One more call: what it was worth and the tensors it returned."""
+
+    outcome: Outcome
+    tensors: tuple[tuple[str, torch.Tensor], ...]
+
+
+class Rerunner:
+    """The judge's side of reruns for one candidate."""
+
+    def __init__(self, job: JudgeJob) -> None:
+        """Rerun for `job`, whose cases have passed."""
+        self._job = job
+        self.operator = job.operator
+        self.runs = 0
+
+    def call(self, case: CaseJudge, mode: dict[str, Any]) -> Run:
+        """Call the wrapper on a case in a mode (`ghost`, `veil`, `second_poison`, `order`)."""
+        self.runs += 1
+        outcome = self._job.call(case, mode)
+        return Run(outcome, tuple(case.tensors_returned))
+
+    def outcome(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
+        """Return what such a call is worth."""
+        return self.call(case, mode).outcome
+
+    def reseeded(self, case: CaseJudge, step: int) -> CaseJudge | None:
+        """Return the case of the same index under another seed; None where it has other shapes or does not exist."""
+        known = case.inputs.case
+        found = self._job.referee.inputs(self.operator.suite, known.operator, known.dtype, known.seed + step)
+        inputs = next((item for item in found if item.case.index == known.index), None)
+        if inputs is None or bool(inputs.raises) or inputs.requires:
+            return None
+        fresh = self._job.case(inputs)
+        if [(t.shape, t.dtype) for _, t in fresh.tensors] != [(t.shape, t.dtype) for _, t in case.tensors]:
+            return None
+        return fresh if self._answers(fresh) else None
+
+    def altered(self, case: CaseJudge, alter: Callable[[list[torch.Tensor]], None]) -> CaseJudge | None:
+        """Return the case with some values changed; None where that is no valid call or has the same answer."""
+        args, kwargs = _codec.clone_tree([tuple(case.args), case.kwargs])
+        inputs = replace(case.inputs, args=args, kwargs=kwargs)
+        changed = CaseJudge(inputs, self.operator, case.device, self._job.expect_anew, case.guards)
+        with contextlib.suppress(Exception):
+            alter([tensor for _, tensor in changed.tensors])
+            if self._answers(changed) and not changed.same_answer(case):
+                return changed
+        return None
+
+    def _answers(self, case: CaseJudge) -> bool:
+        try:
+            case.answer()
+        except Exception:
+            return False
+        return True
+
+    def first_difference(self, one: Run, other: Run) -> str | None:
+        """Say where the bits of two runs differ first."""
+        for (path, left), (_, right) in zip(one.tensors, other.tensors, strict=False):
+            a, b = (t.detach().contiguous().reshape(-1) for t in (left, right))
+            if a.dtype != b.dtype or a.shape != b.shape:
+                return f"{path} has another dtype or shape"
+            width = a.element_size()
+            bits = (a.view(torch.uint8).reshape(-1, width) != b.view(torch.uint8).reshape(-1, width)).any(1).nonzero()
+            if bits.numel():
+                index = int(bits[0])
+                where = tuple(int(i) for i in torch.unravel_index(torch.tensor(index), left.shape))
+                return f"{path}{list(where)} is {a[index].item()!r} once and {b[index].item()!r} then"
+        return None
+
+    def cheated(self, guard: str, summary: str, advice: str) -> Outcome:
+        """Return the outcome of a candidate whose right answers do not count."""
+        violation = Violation(rule=guard, message=summary, line=0, advice=advice)
+        return Outcome("cheated", summary, violations=(violation,), guard=guard)
+
+    def wrong(self, guard: str, summary: str, case: CaseJudge) -> Outcome:
+        """Return the outcome of a result that cannot be relied on."""
+        return Outcome("wrong", summary, guard=guard).with_call(case)
+
+    def failed(self, guard: str, words: str, outcome: Outcome, case: CaseJudge) -> Outcome:
+        """Return a failure in a rerun, with the circumstances in its summary."""
+        return replace(outcome, guard=guard, summary=words + outcome.summary).with_call(case)

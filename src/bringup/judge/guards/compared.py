@@ -1,0 +1,37 @@
+"""Guards that are part of the comparison of every case."""
+
+from __future__ import annotations
+
+from bringup.judge.guards._base import Check
+
+
+class Mutation(Check):
+    """Inputs after the call are what the reference leaves, bit for bit where it does not write."""
+
+    id = "mutation"
+    catches = "inputs changed where the operator leaves them alone"
+    misses = "a change that is undone before the wrapper returns"
+
+
+class Aliasing(Check):
+    """Outputs share memory with inputs, and with each other, exactly where the operator's schema says so."""
+
+    id = "aliasing"
+    catches = "inputs returned as outputs, one buffer returned twice, copies where a view is promised"
+    misses = "a buffer kept by the module and returned again by a later call; `fresh` sees its effect"
+
+
+class Outputs(Check):
+    """Outputs are plain tensors on the target's device."""
+
+    id = "outputs"
+    catches = "tensor subclasses, results on another device"
+    misses = "nothing that the comparison of dtype, shape and values would not see"
+
+
+class Launches(Check):
+    """A candidate whose every case passed must have launched a kernel, where the operator computes."""
+
+    id = "launches"
+    catches = "answers that no kernel computed"
+    misses = "kernels launched for show; `ghost` sees them"

@@ -1,0 +1,58 @@
+"""Poison: fresh memory holds NaN and other patterns, so that what a kernel does not write is seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bringup.judge.guards._base import Watch
+from bringup.judge.guards._memory import device_bytes
+
+FRESH = frozenset(
+    {
+        "aten::empty",
+        "aten::empty_like",
+        "aten::empty_permuted",
+        "aten::empty_strided",
+        "aten::new_empty",
+        "aten::new_empty_strided",
+    }
+)
+PATTERNS = (0xA5, 0x5A)
+
+
+class Poison(Watch):
+    """Floating-point memory is filled with NaN, all other memory with 0xA5 (booleans: True).
+
+    A rerun asks for the second pattern (0x5A everywhere, booleans: False), for where NaN is the answer or memory is
+    left over from the call before.
+    """
+
+    id = "poison"
+    catches = "output elements that no kernel writes, and answers left over in memory from an earlier call"
+    misses = "an element that happens to hold the right value in both patterns"
+
+    def __init__(self, target: Any, facts: dict[str, Any]) -> None:
+        """Start with the first pattern."""
+        super().__init__(target, facts)
+        self.second = False
+
+    def around(self, mode: dict[str, Any]) -> Any:
+        """Take the pattern of this call."""
+        self.second = bool(mode.get("second_poison"))
+        return super().around(mode)
+
+    def after(self, func: Any, args: Any, result: Any) -> None:
+        """Fill what was just allocated."""
+        import torch
+
+        if func._schema.name not in FRESH or not isinstance(result, torch.Tensor) or result.layout is not torch.strided:
+            return
+        flat = device_bytes(self.target, result.untyped_storage())
+        if flat is None or not flat.numel():
+            return
+        if result.dtype is torch.bool:
+            flat.fill_(0 if self.second else 1)
+        elif result.dtype.is_floating_point and not self.second and result.dtype.itemsize > 1:
+            flat[: flat.numel() // result.dtype.itemsize * result.dtype.itemsize].view(result.dtype).fill_(float("nan"))
+        else:
+            flat.fill_(PATTERNS[self.second])

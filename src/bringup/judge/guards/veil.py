@@ -1,0 +1,166 @@
+"""The veil: device memory shows the host garbage; only launches and the copies a wrapper may make see true values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bringup.judge.guards._base import Rerun, Watch
+from bringup.judge.guards._memory import device_bytes
+
+if TYPE_CHECKING:
+    from bringup.judge._case import CaseJudge, Outcome
+    from bringup.judge.guards._rerun import Rerunner
+
+GARBAGE = 0x3B  # small positive numbers in every dtype: 0.0029 as float32, 59 as int8
+
+
+class VeilCurtain(Watch):
+    """The worker's half: every storage of the device that the wrapper can know is swapped for garbage and back."""
+
+    id = "veil"
+
+    def __init__(self, target: Any, facts: dict[str, Any]) -> None:
+        """Start lifted."""
+        super().__init__(target, facts)
+        self.kind = target.device.partition(":")[0]
+        self.on = False
+        self.lifted = 0
+        self.hidden: dict[int, tuple[Any, Any, Any]] = {}  # id -> storage, its memory, its true bytes
+
+    @contextmanager
+    def around(self, mode: dict[str, Any]) -> Iterator[None]:
+        """Draw the curtain for a call that asks for it; afterwards everything is as the kernels left it."""
+        self.on, self.lifted = bool(mode.get("veil")), 0
+        try:
+            yield
+        finally:
+            if self.on:
+                self._show()
+            self.hidden.clear()
+            self.on = False
+
+    def inputs(self, storages: list[Any]) -> None:
+        """Hide the storages of the arguments before the wrapper runs."""
+        if self.on:
+            for storage in storages:
+                self._track(storage)
+
+    def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AbstractContextManager[None]:
+        """Return a context in which a kernel with these arguments sees true values."""
+        if self.on:
+            self._track_all((args, tuple(kwargs.values())))
+        return self._lift()
+
+    def drawn(self) -> AbstractContextManager[None]:
+        """Return a context in which the curtain is closed again: the wrapper's own code inside a launch."""
+        return self._drop()
+
+    def before(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Lift for a copy within the device, or onto it."""
+        if self.on:
+            self._track_all(args)
+            if self._copies(func, args, kwargs):
+                self._show_once()
+
+    def after(self, func: Any, args: Any, result: Any) -> None:
+        """Hide what came out, and everything else again."""
+        if self.on:
+            if self.lifted:
+                self.lifted = 0
+                self._hide()
+            self._track_all((result,))
+
+    def _copies(self, func: Any, args: Any, kwargs: Any) -> bool:
+        import torch
+
+        from bringup.judge._schemas import COPIES
+
+        if func._schema.name not in COPIES:
+            return False
+        destination = args[0] if func._schema.name == "aten::copy_" else None
+        device = destination.device if destination is not None else (kwargs or {}).get("device") or args[0].device
+        return bool(torch.device(device).type == self.kind)
+
+    def _track_all(self, values: Any) -> None:
+        import torch
+
+        if isinstance(values, torch.Tensor):
+            if values.device.type == self.kind and values.layout is torch.strided:
+                self._track(values.untyped_storage())
+        elif isinstance(values, tuple | list):
+            for value in values:
+                self._track_all(value)
+
+    def _track(self, storage: Any) -> None:
+        known = self.hidden.get(storage._cdata)
+        if known is not None and known[1].numel() == storage.nbytes():
+            return
+        memory = device_bytes(self.target, storage)
+        if memory is not None and memory.numel():
+            self.hidden[storage._cdata] = (storage, memory, memory.clone())
+            memory.fill_(GARBAGE)
+
+    def _show(self) -> None:
+        for _, memory, truth in self.hidden.values():
+            memory.copy_(truth)
+
+    def _hide(self) -> None:
+        for _, memory, truth in self.hidden.values():
+            truth.copy_(memory)
+            memory.fill_(GARBAGE)
+
+    def _show_once(self) -> None:
+        self._show()
+        self.lifted = 1
+
+    @contextmanager
+    def _lift(self) -> Iterator[None]:
+        if not self.on:
+            yield
+            return
+        self._show()
+        try:
+            yield
+        finally:
+            self._hide()
+
+    @contextmanager
+    def _drop(self) -> Iterator[None]:
+        if not self.on:
+            yield
+            return
+        self._hide()
+        try:
+            yield
+        finally:
+            self._show()
+
+
+class Veil(Rerun):
+    """A result may depend on values only through kernels: with the host blind it must still be right.
+
+    Not asked of operators whose result has a shape, or is a number, that depends on data.
+    """
+
+    id = "veil"
+    catches = "values read by the host and computed there (NumPy, ctypes, item, a round trip over the CPU)"
+    misses = "the host reading while a kernel runs; operators that must read values"
+    per_dtype = 1
+
+    def applies(self, job: dict[str, Any]) -> bool:
+        """Leave out operators that must read values."""
+        return not job["reads_values"]
+
+    def check(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
+        """Run once with the host blind."""
+        outcome = rerun.outcome(case, {"veil": True})
+        if outcome.kind == "passed":
+            return None
+        return rerun.cheated(
+            self.id,
+            "the result depends on values of device memory that the wrapper read on the host: with the host blind "
+            f"the same call gives: {outcome.summary}",
+            "compute with values in kernels only; the wrapper may read shapes, strides and dtypes",
+        )
