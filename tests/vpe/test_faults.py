@@ -144,6 +144,38 @@ def test_read_only_freed_and_poison(kernel):
 
 
 @triton.jit
+def k_atomic(x, o, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.atomic_add(o + i, tl.load(x + i))
+
+
+@pytest.mark.usefixtures("permissive")
+@pytest.mark.parametrize("kernel", [k_copy, k_elements, k_atomic])
+@pytest.mark.parametrize("where", ["cpu", "vpe"])
+def test_protected_tensors_are_read_only(kernel, where):
+    from bringup.vpe import device
+
+    device.enable()
+    values = torch.randn(128)
+    x, o = values.clone().to(where), torch.zeros(128).to(where)
+    with vpe.protect(x):
+        kernel[(1,)](x, o, B=64)
+        for target in (x, x[64:]):
+            with pytest.raises(vpe.VpeFault, match="kernels may not write it") as caught:
+                kernel[(1,)](o, target, B=64)
+            assert caught.value.dump["kind"] == "read_only"
+            assert caught.value.dump["nearest"]["argument"] == "o"
+        with vpe.protect(o), vpe.launch_mode(seed=3), pytest.raises(vpe.VpeFault, match="read-only"):
+            kernel[(1,)](x, o, B=64)
+        kernel[(1,)](x, o, B=64)
+    assert torch.equal(x.cpu(), values)
+    with vpe.launch_mode(read_only=[o, torch.empty(0)]), pytest.raises(vpe.VpeFault, match="read-only"):
+        kernel[(1,)](x, o, B=64)
+    kernel[(1,)](torch.full((64,), 7.0).to(where), x, B=64)
+    assert not torch.equal(x.cpu(), values)
+
+
+@triton.jit
 def k_misaligned(x, o):
     p = (x.to(tl.pointer_type(tl.int8)) + 2).to(tl.pointer_type(tl.float32))
     tl.store(o, tl.load(p))

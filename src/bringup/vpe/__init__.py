@@ -17,6 +17,7 @@ _LAZY = {
     "last_launches": "bringup.vpe.state",
     "clear_launches": "bringup.vpe.state",
     "launch_mode": "bringup.vpe.state",
+    "protect": "bringup.vpe.state",
     "render_dump": "bringup.vpe.debugger",
     "load_profile": "bringup.vpe.profile",
     "profile_names": "bringup.vpe.profile",
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     from bringup.vpe.debugger import render_dump
     from bringup.vpe.errors import VpeCompileError, VpeFault, VpeLaunchError
     from bringup.vpe.profile import load_profile, profile_names
-    from bringup.vpe.state import clear_launches, last_launches, launch_mode
+    from bringup.vpe.state import clear_launches, last_launches, launch_mode, protect
     from bringup.vpe.stats import LaunchStats
 
 __all__ = [
     "LaunchStats", "VpeCompileError", "VpeFault", "VpeLaunchError", "activate", "clear_launches", "deactivate",
-    "last_launches", "launch_mode", "load_profile", "profile_names", "render_dump", "warm",
+    "last_launches", "launch_mode", "load_profile", "profile_names", "protect", "render_dump", "warm",
 ]  # fmt: skip
 
 

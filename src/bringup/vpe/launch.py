@@ -235,6 +235,13 @@ def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Ar
     return found
 
 
+def _protect(buffers: list[memory.Buffer | None], ranges: tuple[tuple[int, int], ...]) -> None:
+    """Mark what overlaps a protected storage as read-only."""
+    for buffer in buffers:
+        if buffer is not None and any(buffer.base < high and low < buffer.base + buffer.nbytes for low, high in ranges):
+            buffer.writable = False
+
+
 def _grid(profile: Profile, name: str, grid: tuple[int, int, int]) -> int:
     if any(size < 0 for size in grid):
         raise VpeLaunchError(f"kernel '{name}': negative grid {grid}")
@@ -318,6 +325,8 @@ def run(
             )
         )
         return
+    if mode.protected:
+        _protect(buffers, mode.protected)
     setup = Setup(profile, buffers, mode)
     order = None
     if mode.seed is not None or mode.race:

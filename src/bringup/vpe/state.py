@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +27,10 @@ class Mode:
     """Host threads; None takes the profile's."""
     dump_dir: str | None = None
     """Where core dumps go; None takes `$BRINGUP_VPE_DUMPS`, else none is written to disk."""
+    read_only: tuple[Any, ...] = ()
+    """Tensors whose storages no kernel may write; held here, so that their addresses stay theirs."""
+    protected: tuple[tuple[int, int], ...] = ()
+    """First and past-the-end address of the storages of `read_only`."""
 
 
 _lock = threading.Lock()
@@ -73,19 +77,44 @@ def mode() -> Mode:
 def set_mode(**changes: Any) -> Mode:
     """Change the mode for all later launches; returns the old one."""
     global _mode
+    if "read_only" in changes:
+        changes["read_only"] = tuple(changes["read_only"])
+        changes["protected"] = _storages(changes["read_only"])
     old, _mode = _mode, replace(_mode, **changes)
     return old
 
 
+def _storages(tensors: Iterable[Any]) -> tuple[tuple[int, int], ...]:
+    from bringup.vpe.memory import resolve
+
+    found: dict[tuple[int, int], None] = {}
+    for tensor in tensors:
+        buffer = resolve(tensor, tensor.data_ptr())
+        if buffer is not None and buffer.nbytes:
+            found[(buffer.base, buffer.base + buffer.nbytes)] = None
+    return tuple(found)
+
+
 @contextmanager
 def launch_mode(**changes: Any) -> Iterator[Mode]:
-    """Change the mode for a block: `with launch_mode(race=True, seed=1): ...`."""
+    """Change the mode for a block: `with launch_mode(race=True, seed=1): ...`. See `Mode` for the keywords."""
     global _mode  # noqa: PLW0603
     old = set_mode(**changes)
     try:
         yield _mode
     finally:
         _mode = old
+
+
+@contextmanager
+def protect(*tensors: Any) -> Iterator[None]:
+    """Make storages read-only for a block: a kernel that writes one through any argument is a `read_only` fault.
+
+    Takes vpe and CPU tensors, and adds to what is protected already. A storage is protected whole, with every view
+    of it. Writes by the host (`copy_`) are not launches and stay allowed.
+    """
+    with launch_mode(read_only=(*_mode.read_only, *tensors)):
+        yield
 
 
 def record(stats: Any) -> None:
