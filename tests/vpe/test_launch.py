@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -47,6 +48,33 @@ def test_counters_and_modelled_time_are_exact_and_deterministic():
     assert first.bound in ("dma", "device memory", "launch")
     assert 0 < first.balance <= 1
     assert first.as_dict()["counters"]["bytes_in"] == 2 * 4 * n
+
+
+@triton.jit
+def k_total(x, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.atomic_add(o, tl.sum(tl.load(x + i, mask=i < n, other=0.0), 0))
+
+
+def test_reduction_along_rows_of_pes_makes_atomics_cheaper():
+    from bringup.vpe.device import enable
+
+    enable()
+    n, seen = 1 << 16, {}
+    for name in ("pe64", "pe64-next"):
+        vpe.activate(name)
+        x, o = torch.ones(n).to("vpe"), torch.zeros(8).to("vpe")
+        k_total[(1024,)](x, o, n, B=64)
+        assert o[0].item() == n
+        seen[name] = vpe.last_launches(1)[0]
+    old, new = (seen[name] for name in seen)
+    assert old.totals["atomics"] == new.totals["atomics"] == 1024
+    assert old.cycles["atomics"].sum() == 1024 * old.profile.cost.atomic_cycles
+    assert new.cycles["atomics"].sum() == 1024 * new.profile.cost.atomic_cycles / new.profile.grid.columns
+    without = new.profile.model_copy(
+        update={"features": new.profile.features.model_copy(update={"cross_pe_reduction": False})}
+    )
+    assert new.modelled_seconds < dataclasses.replace(new, profile=without).modelled_seconds
 
 
 def test_launches_from_several_threads():

@@ -1,17 +1,17 @@
 """Counters of a launch and the time that the profile's figures make of them.
 
-The model, for each PE (documented in docs/vpe.md): programs of a PE run one after the other; within a program
+The model, for each PE (documented in docs/vpe-compiler.md): programs of a PE run one after the other; within a program
 DMA overlaps with computing, so
 
     dma      = transactions * granularity / dma_bytes_per_cycle_pe + requests * dma_latency_cycles / streams
     compute  = vector + special + dot          (the three units of a PE do not overlap)
-    pe       = programs * program_cycles + atomics * atomic_cycles + max(dma, compute)
+    pe       = programs * program_cycles + atomics * atomic_cycles / combined + max(dma, compute)
     launch   = launch_us + max(slowest PE, all DMA bytes / dma_bytes_per_cycle_chip) / clock
 
 with vector = sum over element widths of operations / lanes(width), special = operations / special_lanes, dot =
-multiply-accumulates /
-dot_macs_per_cycle(dtype), and streams = the requests that a PE keeps in flight (4). Deterministic: equal
-launches give equal times.
+multiply-accumulates / dot_macs_per_cycle(dtype), streams = the requests that a PE keeps in flight (4), and combined =
+the columns of the grid of PEs where the chip reduces along its rows (`cross_pe_reduction`), else 1. Deterministic:
+equal launches give equal times.
 """
 
 from __future__ import annotations
@@ -78,6 +78,9 @@ class LaunchStats:
             (count[:, slot] / cost.dot_macs_per_cycle.get(dtype, slowest) for slot, dtype in _DOT), np.zeros(len(count))
         )
         atomics = count[:, Counter.ATOMICS] * cost.atomic_cycles
+        if self.profile.features.cross_pe_reduction:
+            # the PEs of a row combine their updates on the way: memory sees one for each row
+            atomics /= self.profile.grid.columns
         programs = count[:, Counter.PROGRAMS] * cost.program_cycles
         total = programs + atomics + np.maximum(dma, vector + special + dot)
         return {
