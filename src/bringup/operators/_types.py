@@ -42,7 +42,8 @@ class Operator(Record):
     suite: str
     category: Category
     variants: tuple[str, ...] = ()
-    case_counts: dict[str, int] = Field(default_factory=dict)  # dtype -> cases; only the five dtypes
+    case_counts: dict[str, int] = Field(default_factory=dict)  # dtype -> cases of the gate; only the five dtypes
+    added_counts: dict[str, int] = Field(default_factory=dict)  # of them: published audit cases, not the source's own
     overloads: tuple[str, ...] = ()  # ATen overloads that the reference dispatches to: "aten.abs.default"
     signature: str = ""  # as PyTorch documents it: "softmax(input, dim, *, dtype=None) -> Tensor"
     call_shapes: tuple[CallShape, ...] = ()
@@ -59,6 +60,16 @@ class Operator(Record):
     def cases_total(self) -> int:
         """Number of cases over the five dtypes."""
         return sum(self.case_counts.values())
+
+    @property
+    def own_counts(self) -> dict[str, int]:
+        """The cases of the suite's own source by dtype: those of the gate without the added ones."""
+        return {dtype: count - self.added_counts.get(dtype, 0) for dtype, count in self.case_counts.items()}
+
+    @property
+    def cases_added(self) -> int:
+        """Number of cases that were added to those of the suite's source."""
+        return sum(self.added_counts.values())
 
     def not_applicable(self, features: frozenset[str]) -> str | None:
         """Return why a target with `features` cannot judge this operator, or None when it can."""

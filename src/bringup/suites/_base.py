@@ -77,5 +77,6 @@ suites: Registry[Suite] = Registry(
 
 
 def get_suite(name: str) -> Suite:
-    """Return the suite called `name`; raises UnknownName."""
-    return suites.create(name)
+    """Return the suite called `name`, or `NAME:PATH` for one with a gate additions file; raises UnknownName."""
+    base, _, additions = name.partition(":")
+    return suites.create(base, additions=additions) if additions else suites.create(base)

@@ -12,6 +12,7 @@ import yaml
 from bringup.errors import EnvironmentFault, UnknownOperator
 from bringup.operators import CATEGORIES, DTYPES, CallShape, Category, DocNode, Operator
 from bringup.suites import _opinfo_rules
+from bringup.suites._additions import Additions, added_cases, additions_for
 from bringup.suites._base import CaseInputs
 from bringup.suites._cache import Progress, cache_directory, cached, compute, torch_build, torch_version
 from bringup.suites._opinfo_facts import Facts, Survey, read_survey
@@ -23,14 +24,23 @@ class OpInfoSuite:
     """Operators of `op_db` of the installed torch, by unique name.
 
     Listing reads a survey (shipped for known torch versions, otherwise made once in a helper process and cached)
-    and imports no torch; `materialise` imports torch and OpInfo.
+    and imports no torch; `materialise` imports torch and OpInfo. The gate of an operator is OpInfo's cases followed by
+    the published ones of the shipped additions and, for `opinfo:PATH`, of the additions file PATH.
     """
 
     name = "opinfo"
 
-    def __init__(self, progress: Progress | None = None) -> None:
+    def __init__(self, progress: Progress | None = None, additions: str | None = None) -> None:
         """`progress(done, total, name)` is called while a survey or the docstrings have to be computed."""
         self._progress = progress
+        self._path = additions
+        if additions is not None:
+            self.name = f"{OpInfoSuite.name}:{additions}"
+
+    @functools.cached_property
+    def additions(self) -> Additions:
+        """The published cases that belong to the gate; raises ConfigError when the file cannot be read."""
+        return additions_for(self._path)
 
     @functools.cached_property
     def survey(self) -> Survey:
@@ -44,7 +54,7 @@ class OpInfoSuite:
 
     @functools.cached_property
     def _operators(self) -> dict[str, Operator]:
-        return {facts.name: _operator(facts) for facts in self.survey.operators}
+        return {facts.name: _operator(facts, self.name, self.additions) for facts in self.survey.operators}
 
     def operators(self) -> Iterator[Operator]:
         """Yield all operators in op_db order, excluded ones with their `exclusion`."""
@@ -58,7 +68,7 @@ class OpInfoSuite:
             raise UnknownOperator(name, self._operators, self.name) from None
 
     def funnel(self) -> list[tuple[str, int, int]]:
-        """Return the steps of eligibility: (what was removed, operators left, cases left)."""
+        """Return the steps of eligibility: (what was removed, operators left, OpInfo's cases of them)."""
         return _opinfo_rules.funnel(self.survey.operators)
 
     def docs(self, name: str) -> list[DocNode]:
@@ -70,14 +80,16 @@ class OpInfoSuite:
     def materialise(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
         """Rebuild all cases of an operator in one dtype: same arguments, same bits, in every process.
 
-        Imports torch and OpInfo. The arguments of two cases may share tensors; copy before calling what may write.
+        OpInfo's cases come first, then the added ones. Imports torch and OpInfo. The arguments of two cases may share
+        tensors; copy before calling what may write.
         Raises UnknownOperator; an unknown dtype, or one without cases, gives an empty list.
         """
         if dtype not in DTYPES or not self.operator(operator).case_counts.get(dtype):
             return []
         from bringup.suites._opinfo_cases import cases
 
-        return cases(operator, dtype, seed, imprecise=dtype in self.facts[operator].imprecise)
+        own = cases(operator, dtype, seed, imprecise=dtype in self.facts[operator].imprecise)
+        return [*own, *added_cases(self.additions, operator, dtype, len(own), seed)]
 
 
 def load_survey(progress: Progress | None = None) -> Survey:
@@ -132,14 +144,16 @@ def category_of(name: str) -> Category:
     return "Other"
 
 
-def _operator(facts: Facts) -> Operator:
+def _operator(facts: Facts, suite: str, additions: Additions) -> Operator:
     excluded = _opinfo_rules.exclusion(facts)
+    added = {dtype: n for dtype, n in additions.counts(facts.name).items() if facts.case_counts.get(dtype)}
     return Operator(
         name=facts.name,
-        suite=OpInfoSuite.name,
+        suite=suite,
         category=category_of(facts.name),
         variants=facts.variants,
-        case_counts=facts.case_counts,
+        case_counts={dtype: n + added.get(dtype, 0) for dtype, n in facts.case_counts.items()},
+        added_counts=added,
         overloads=facts.overloads,
         signature=facts.signature,
         call_shapes=tuple(CallShape(positional=n, keywords=keywords) for n, keywords in facts.call_shapes),

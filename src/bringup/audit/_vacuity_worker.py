@@ -1,0 +1,123 @@
+"""The helper process of the vacuity table: reads questions from stdin, answers each with one JSON line.
+
+A process of its own, so that the command itself imports no torch and a crash in a reference costs one operator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from bringup.audit._trivial import Expected, Tally, expected_of, judge, passes
+from bringup.judge._codec import tensors_of
+from bringup.suites import CaseInputs, Suite, get_suite
+
+MOST_ADDED = 8  # cases for one dtype; what so many do not refuse needs a person
+
+
+def judge_gate(suite: Suite, name: str) -> dict[str, Any]:
+    """Judge the trivial candidates on every dtype of an operator's gate."""
+    began = time.monotonic()
+    dtypes = {}
+    for dtype in suite.operator(name).dtypes:
+        tally = judge(suite.materialise(name, dtype))
+        dtypes[dtype] = {"cases": tally.cases, "skipped": tally.skipped, "killed_by": tally.killed_by}
+    return {"operator": name, "dtypes": dtypes, "seconds": round(time.monotonic() - began, 3)}
+
+
+def choose(suite: Suite, name: str, refuse: dict[str, list[str]]) -> dict[str, Any]:
+    """Choose, by dtype, the fewest and plainest audit cases that refuse the given candidates."""
+    audit = get_suite("audit")
+    chosen, left = [], {}
+    for dtype, wanted in refuse.items():
+        first = _first(suite, name, dtype)
+        if first is None:
+            left[dtype] = wanted
+            continue
+        keys, rest = cover(audit.materialise(name, dtype), first, wanted)
+        chosen += [{"operator": name, "dtype": dtype, "key": key, "kills": kills} for key, kills in keys]
+        if rest:
+            left[dtype] = rest
+    return {"operator": name, "chosen": chosen, "left": left}
+
+
+def _first(suite: Suite, name: str, dtype: str) -> Expected | None:
+    tally = Tally()
+    for inputs in suite.materialise(name, dtype):
+        tally.add(inputs)
+        if tally.first is not None:
+            break
+    return tally.first
+
+
+def cover(
+    cases: Sequence[CaseInputs], first: Expected, wanted: Sequence[str]
+) -> tuple[list[tuple[str, list[str]]], list[str]]:
+    """Return a greedy choice of cases, as (key, candidates it refuses), and the candidates that none refuses.
+
+    Of cases that refuse equally many the one of the plainest family is taken, then the smallest: what a model is
+    asked to repair should be about the values that the gate lacked, not about a corner of floating point.
+    """
+    useful: list[tuple[CaseInputs, int, set[str]]] = []
+    for inputs in cases:
+        found = None if inputs.raises or inputs.requires else expected_of(inputs)
+        if found is None or not all(t.numel() for _, t in tensors_of(found.expected, "")):
+            continue  # an empty result refuses by its shape alone
+        kills = {name for name in wanted if not passes(name, inputs, found, first.expected)}
+        if kills:
+            elements = sum(tensor.numel() for _, tensor in tensors_of(found.expected, "")) + sum(
+                tensor.numel() for tensor in found.tensors
+            )
+            useful.append((inputs, elements, kills))
+    chosen: list[tuple[str, list[str]]] = []
+    rest = set(wanted)
+    while rest and useful and len(chosen) < MOST_ADDED:
+        inputs, _, kills = max(
+            useful, key=lambda item: (len(item[2] & rest), -_strangeness(item[0]), -item[1], _negative(item[0]))
+        )
+        if not kills & rest:
+            break
+        chosen.append((str(inputs.notes["key"]), [name for name in wanted if name in kills & rest]))
+        rest -= kills
+    return chosen, [name for name in wanted if name in rest]
+
+
+# Families of the audit by how close they are to what a user would call with first, and marks of the far ones.
+PLAIN = ("reference", "values", "sizes", "layout", "promotion", "empty")
+CORNERS = ("nan", "infinit", "subnormal", "largest")
+
+
+def _strangeness(inputs: CaseInputs) -> int:
+    key = str(inputs.notes["key"])
+    family = key.partition("/")[0]
+    rank = PLAIN.index(family) if family in PLAIN else len(PLAIN)
+    return rank + 10 * any(word in key for word in CORNERS)
+
+
+def _negative(inputs: CaseInputs) -> int:
+    return -inputs.case.index
+
+
+def main() -> None:
+    """Serve until stdin ends; the first argument names the suite."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    suite = get_suite(sys.argv[1])
+    out = sys.stdout
+    for line in sys.stdin:
+        question = json.loads(line)
+        name, refuse = question["operator"], question.get("refuse")
+        with contextlib.redirect_stdout(sys.stderr):
+            answer = judge_gate(suite, name) if refuse is None else choose(suite, name, refuse)
+        print(json.dumps(answer), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Write chosen audit cases into an additions file, and check the marks 'by definition' against the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from bringup.audit.definition import definitions
+from bringup.audit.vacuity import Choices, OperatorResult
+from bringup.suites import Addition, read_additions, torch_build, write_additions
+
+
+def additions_path(suite: str) -> Path:
+    """Return the additions file of a suite as `get_suite` names it: PATH of `opinfo:PATH`, else the shipped file."""
+    given = suite.partition(":")[2]
+    return Path(given) if given else Path(str(files("bringup.suites"))) / "data" / "gate-additions.yaml"
+
+
+def add_choices(choices: Iterable[Choices], suite: str, path: Path | None = None) -> tuple[Path, int]:
+    """Append the chosen cases to the suite's additions file, or to `path`; return the file and how many are new.
+
+    The audit moves on to fresh values in the families that the cases come from.
+    """
+    path = additions_path(suite) if path is None else path
+    additions = read_additions(path) if path.is_file() else read_additions(None)
+    before = additions.total
+    for found in choices:
+        for choice in found.chosen:
+            reason = f"vacuous: {', '.join(choice.kills)} passes"
+            additions = additions.with_cases(choice.operator, choice.dtype, [Addition(key=choice.key, reason=reason)])
+    if additions.total > before:
+        if not additions.torch:
+            additions = additions.model_copy(update={"torch": ".".join(torch_build().split(".")[:2])})
+        write_additions(path, additions)
+    return path, additions.total - before
+
+
+def stale_definitions(results: Mapping[str, OperatorResult]) -> Iterator[tuple[str, str, str, int]]:
+    """Yield (operator, dtype, candidate, case) where a case refuses what is marked as true by definition."""
+    for entry in definitions():
+        for name in entry.operators:
+            result = results.get(name)
+            for dtype, found in result.judged.items() if result else ():
+                if entry.dtypes and dtype not in entry.dtypes:
+                    continue
+                for trivial in entry.trivial:
+                    if trivial in found.killed_by:
+                        yield name, dtype, trivial, found.killed_by[trivial]

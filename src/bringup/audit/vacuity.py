@@ -1,0 +1,312 @@
+"""Which operators' gates a trivial candidate passes: the table, its cache, and the cases that would close a gate.
+
+No torch here: the work is done in helper processes (`_vacuity_worker`), whose answers are kept in the cache folder as
+they come, so that an interrupted table goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from bringup.audit.definition import definition_of
+from bringup.errors import EnvironmentFault
+from bringup.operators import Operator
+from bringup.suites import cache_directory, torch_build
+from bringup.verdict import Record
+
+# The trivial candidates, in the order of the table (their code is in `_trivial`).
+TRIVIAL: Mapping[str, str] = {
+    "zeros": "zeros of the right shape and dtype",
+    "ones": "ones",
+    "minus-one": "minus one (unsigned: the largest number; bool: True)",
+    "nan": "NaN (integers: 0)",
+    "input": "the first tensor among the arguments, cast to the output's dtype",
+    "first-answer": "the right answer to the gate's first case, whatever the input",
+    "constant-shape": "right values, but always in the shape of the first case's output",
+}
+Progress = Callable[[int, int, str], None]
+_SOURCES = ("audit/_trivial.py", "judge/_compare.py", "judge/_codec.py")  # what a result depends on beside the suite
+
+
+class DtypeResult(Record):
+    """The trivial candidates against one operator's gate in one dtype."""
+
+    cases: int  # with the added ones
+    added: int = 0
+    skipped: int = 0  # cases that compare no values: the reference fails, or the wrapper must raise
+    killed_by: dict[str, int] = Field(default_factory=dict)  # candidate -> index of the first case that refuses it
+
+    @property
+    def own(self) -> int:
+        """Cases of the suite's source, added ones left out: they come first."""
+        return self.cases - self.added
+
+    @property
+    def judged(self) -> bool:
+        """Whether any case compares values."""
+        return self.cases > self.skipped
+
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """Candidates that pass every case of the suite's source."""
+        return tuple(t for t in TRIVIAL if self.killed_by.get(t, self.own) >= self.own) if self.judged else ()
+
+    @property
+    def now(self) -> tuple[str, ...]:
+        """Candidates that pass the whole gate, added cases included."""
+        return tuple(t for t in TRIVIAL if t not in self.killed_by) if self.judged else ()
+
+
+class OperatorResult(Record):
+    """The trivial candidates against one operator's gate."""
+
+    operator: str
+    dtypes: dict[str, DtypeResult] = Field(default_factory=dict)
+    seconds: float = 0.0
+    error: str = ""  # why it could not be judged
+    note: str = ""  # why it is not asked: it has no values to compare
+
+    @property
+    def judged(self) -> dict[str, DtypeResult]:
+        """The dtypes in which some case compares values."""
+        return {dtype: result for dtype, result in self.dtypes.items() if result.judged}
+
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """Candidates that pass all cases of the suite's source in every dtype."""
+        return tuple(t for t in TRIVIAL if self.judged and all(t in r.alone for r in self.judged.values()))
+
+    @property
+    def now(self) -> tuple[str, ...]:
+        """Candidates that pass the whole gate in every dtype."""
+        return tuple(t for t in TRIVIAL if self.judged and all(t in r.now for r in self.judged.values()))
+
+    def partly(self) -> dict[str, tuple[str, ...]]:
+        """Return candidates that pass the suite's cases of some dtypes only, with those dtypes."""
+        found = {t: tuple(d for d, r in self.judged.items() if t in r.alone) for t in TRIVIAL if t not in self.alone}
+        return {t: dtypes for t, dtypes in found.items() if dtypes}
+
+    def open(self) -> dict[str, tuple[str, ...]]:
+        """Return dtype -> candidates that pass its gate now though the operator is not that by definition."""
+        found = {
+            dtype: tuple(t for t in result.now if definition_of(self.operator, dtype, t) is None)
+            for dtype, result in self.judged.items()
+        }
+        return {dtype: trivial for dtype, trivial in found.items() if trivial}
+
+    def meaningful(self, trivial: Iterable[str]) -> tuple[str, ...]:
+        """Leave out candidates that the operator is by definition in every dtype."""
+        return tuple(t for t in trivial if any(definition_of(self.operator, dtype, t) is None for dtype in self.judged))
+
+
+class Choice(Record):
+    """An audit case that refuses trivial candidates which the gate let pass."""
+
+    operator: str
+    dtype: str
+    key: str
+    kills: tuple[str, ...]
+
+
+class Choices(Record):
+    """Cases to add to one operator's gate, and what no case of the audit refuses."""
+
+    operator: str
+    chosen: tuple[Choice, ...] = ()
+    left: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # dtype -> candidates
+    error: str = ""
+
+
+def survey(
+    suite: str, operators: Sequence[Operator], *, jobs: int = 1, progress: Progress | None = None
+) -> dict[str, OperatorResult]:
+    """Judge the trivial candidates on the gates of `operators`; results of earlier calls are taken from the cache."""
+    cache = _Cache(suite)
+    results = {op.name: found for op in operators if (found := cache.get(op)) is not None}
+    for op in operators:
+        if "defined_values" in op.needs:  # nobody's gate: only a target that promises values judges such an operator
+            results[op.name] = OperatorResult(operator=op.name, note=op.needs["defined_values"])
+    todo = [op for op in operators if op.name not in results]
+    by_name = {op.name: op for op in todo}
+
+    def take(answer: dict[str, Any]) -> None:
+        operator = by_name[answer["operator"]]
+        for dtype, result in answer.get("dtypes", {}).items():
+            result["added"] = operator.added_counts.get(dtype, 0)
+        found = OperatorResult.model_validate(answer)
+        results[found.operator] = found
+        if not found.error:
+            cache.put(operator, found)
+        if progress is not None:
+            progress(len(results), len(operators), found.operator)
+
+    if progress is not None and todo:
+        progress(len(results), len(operators), "")
+    ask(suite, [{"operator": op.name} for op in todo], take, jobs)
+    return {op.name: results[op.name] for op in operators}
+
+
+def choose(
+    suite: str, results: Iterable[OperatorResult], *, jobs: int = 1, progress: Progress | None = None
+) -> list[Choices]:
+    """Find audit cases that refuse what the gates let pass, the fewest that do."""
+    questions = [{"operator": r.operator, "refuse": wanted} for r in results if (wanted := r.open())]
+    found: list[Choices] = []
+
+    def take(answer: dict[str, Any]) -> None:
+        found.append(Choices.model_validate(answer))
+        if progress is not None:
+            progress(len(found), len(questions), found[-1].operator)
+
+    ask(suite, questions, take, jobs)
+    return sorted(found, key=lambda choices: choices.operator)
+
+
+def ask(suite: str, questions: Sequence[dict[str, Any]], take: Callable[[dict[str, Any]], None], jobs: int = 1) -> None:
+    """Put each question to a helper process and hand its answer to `take` (in this thread's lock, any order).
+
+    A helper that dies costs the one operator that it was asked about: its answer is {"operator", "error"}.
+    """
+    waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    for question in questions:
+        waiting.put(question)
+    answers: queue.SimpleQueue[dict[str, Any] | BaseException | None] = queue.SimpleQueue()
+    stop = threading.Event()
+    helpers: list[subprocess.Popen[str]] = []
+
+    def serve() -> None:
+        helper: subprocess.Popen[str] | None = None
+        try:
+            while not stop.is_set():
+                try:
+                    question = waiting.get_nowait()
+                except queue.Empty:
+                    break
+                if helper is None:
+                    helper = _start(suite)
+                    helpers.append(helper)
+                answer = _exchange(helper, question)
+                if answer is None:
+                    if stop.is_set():
+                        break
+                    code = helper.wait()
+                    helper = None
+                    answer = {"operator": question["operator"], "error": f"the helper process ended with code {code}"}
+                answers.put(answer)
+        except BaseException as error:
+            answers.put(error)
+        finally:
+            if helper is not None and helper.stdin is not None:
+                helper.stdin.close()
+                helper.wait()
+            answers.put(None)
+
+    threads = [threading.Thread(target=serve, daemon=True) for _ in range(max(1, min(jobs, len(questions))))]
+    for thread in threads:
+        thread.start()
+    running = len(threads)
+    try:
+        while running:
+            answer = answers.get()
+            if answer is None:
+                running -= 1
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                take(answer)
+    finally:
+        stop.set()
+        for helper in helpers:
+            if helper.poll() is None:
+                helper.kill()
+        for thread in threads:
+            thread.join(timeout=10)
+
+
+def _start(suite: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "bringup.audit._vacuity_worker", suite]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+    except OSError as error:
+        raise EnvironmentFault(f"a helper process cannot be started: {error.strerror}") from error
+
+
+def _exchange(helper: subprocess.Popen[str], question: dict[str, Any]) -> dict[str, Any] | None:
+    assert helper.stdin is not None
+    assert helper.stdout is not None
+    try:
+        helper.stdin.write(json.dumps(question) + "\n")
+        helper.stdin.flush()
+        line = helper.stdout.readline()
+    except OSError:
+        return None
+    return json.loads(line) if line.endswith("\n") else None
+
+
+class _Cache:
+    """Results in the cache folder, one JSON line each; valid for one torch build, suite and state of the code."""
+
+    def __init__(self, suite: str) -> None:
+        self.path = cache_directory() / f"vacuity-{torch_build()}.jsonl"
+        self.base = f"{suite}\0{_code()}"
+        self.known: dict[str, dict[str, Any]] = {}
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return
+        for line in text.splitlines():
+            try:
+                entry = json.loads(line)
+                self.known[entry["key"]] = entry["result"]
+            except (ValueError, KeyError, TypeError):
+                continue  # a line that was being written when the process was killed
+
+    def key(self, operator: Operator) -> str:
+        return hashlib.sha256(f"{self.base}\0{operator.model_dump_json()}".encode()).hexdigest()[:32]
+
+    def get(self, operator: Operator) -> OperatorResult | None:
+        found = self.known.get(self.key(operator))
+        try:
+            return None if found is None else OperatorResult.model_validate(found)
+        except ValidationError:
+            return None
+
+    def put(self, operator: Operator, result: OperatorResult) -> None:
+        entry = {"key": self.key(operator), "result": result.model_dump(mode="json")}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+        except OSError:
+            return  # a cache that cannot be written is no error
+
+
+def _code() -> str:
+    """Return a digest of the code and data that results depend on: the suites, the comparison, the candidates."""
+    root = Path(str(files("bringup")))
+    sources = [root / name for name in _SOURCES]
+    sources += sorted(p for p in (root / "suites").rglob("*") if p.suffix in {".py", ".yaml"})
+    state = hashlib.sha256()
+    for path in sources:
+        state.update(path.read_bytes())
+    return state.hexdigest()[:32]

@@ -1,0 +1,233 @@
+"""Gate additions: cases of the audit that were published, so that they belong to the gate from then on.
+
+A gate that a trivial candidate passes gets cases of the `audit` suite that refuse it; a case that failed in an audit
+may be published as well, so that a session can work on it. What is published is no audit any more: the audit draws
+its family's values anew (`audit_draws` counts how often). The shipped file is part of the suite; a user's own file,
+named as `opinfo:PATH`, comes on top of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError
+
+from bringup.errors import ConfigError, EnvironmentFault
+from bringup.suites._base import CaseInputs
+from bringup.suites._cache import torch_version
+from bringup.verdict import CaseId, Record
+
+SHIPPED = "gate-additions.yaml"
+HEADER = """\
+# Cases of the audit suite that belong to the gate; written by `bringup audit vacuity --add` and `... publish`.
+# operator -> dtype -> cases: the key in the audit suite, the seed it is drawn with, and why it was added.
+# audit_draws: how often the audit has moved on to fresh values, by operator, dtype and family of cases.
+"""
+
+
+class Addition(Record):
+    """One published case: `key` is the audit case's `notes["key"]`, drawn with `seed`."""
+
+    key: str
+    seed: int = 0
+    reason: str
+
+    @property
+    def family(self) -> str:
+        """The audit family that the case comes from."""
+        return family_of(self.key)
+
+
+class Additions(Record):
+    """The content of an additions file."""
+
+    format: Literal[1] = 1
+    torch: str = ""  # version with which the cases were chosen
+    additions: dict[str, dict[str, tuple[Addition, ...]]] = Field(default_factory=dict)
+    audit_draws: dict[str, dict[str, dict[str, int]]] = Field(default_factory=dict)
+
+    def of(self, operator: str, dtype: str) -> tuple[Addition, ...]:
+        """Return the published cases of an operator in one dtype."""
+        return self.additions.get(operator, {}).get(dtype, ())
+
+    def counts(self, operator: str) -> dict[str, int]:
+        """Return the number of published cases by dtype."""
+        return {dtype: len(cases) for dtype, cases in self.additions.get(operator, {}).items() if cases}
+
+    def draws(self, operator: str, dtype: str) -> dict[str, int]:
+        """Return how often the audit has moved on, by family."""
+        return self.audit_draws.get(operator, {}).get(dtype, {})
+
+    @property
+    def total(self) -> int:
+        """Number of published cases."""
+        return sum(len(cases) for dtypes in self.additions.values() for cases in dtypes.values())
+
+    def with_cases(self, operator: str, dtype: str, cases: Iterable[Addition], *, redraw: bool = True) -> Additions:
+        """Return a copy with more published cases; with `redraw` the audit moves on in their families."""
+        known = {(a.key, a.seed) for a in self.of(operator, dtype)}
+        fresh = tuple(case for case in cases if (case.key, case.seed) not in known)
+        if not fresh:
+            return self
+        added = {name: dict(dtypes) for name, dtypes in self.additions.items()}
+        added.setdefault(operator, {})[dtype] = (*self.of(operator, dtype), *fresh)
+        draws = {name: {d: dict(f) for d, f in dtypes.items()} for name, dtypes in self.audit_draws.items()}
+        if redraw:
+            families = draws.setdefault(operator, {}).setdefault(dtype, {})
+            for family in sorted({case.family for case in fresh}):
+                families[family] = families.get(family, 0) + 1
+        return self.model_copy(update={"additions": added, "audit_draws": draws})
+
+    def merged(self, other: Additions) -> Additions:
+        """Return these additions followed by `other`'s."""
+        merged = self
+        for operator, dtypes in other.additions.items():
+            for dtype, cases in dtypes.items():
+                merged = merged.with_cases(operator, dtype, cases, redraw=False)
+        draws = {name: {d: dict(f) for d, f in dtypes.items()} for name, dtypes in merged.audit_draws.items()}
+        for operator, by_dtype in other.audit_draws.items():
+            for dtype, families in by_dtype.items():
+                mine = draws.setdefault(operator, {}).setdefault(dtype, {})
+                for family, count in families.items():
+                    mine[family] = mine.get(family, 0) + count
+        return merged.model_copy(update={"audit_draws": draws})
+
+
+def family_of(key: str) -> str:
+    """Return the family of an audit case from its key: `values` of `values/special/0`."""
+    return key.partition("/")[0]
+
+
+def drawn_seed(seed: int, operator: str, dtype: str, family: str, draw: int) -> int:
+    """Return the seed of a family's `draw`-th values: the given seed at first, then a hash of all five."""
+    if not draw:
+        return seed
+    text = f"audit\0{seed}\0{operator}\0{dtype}\0{family}\0{draw}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") | 1
+
+
+@functools.cache
+def shipped_additions() -> Additions:
+    """Return the additions that ship with bringup."""
+    source = files("bringup.suites").joinpath("data", SHIPPED)
+    return _parse(source.read_text(encoding="utf-8"), SHIPPED) if source.is_file() else Additions()
+
+
+def additions_for(path: str | None) -> Additions:
+    """Return the shipped additions, and on top of them those of the user's file; raises ConfigError."""
+    return shipped_additions() if path is None else shipped_additions().merged(read_additions(path))
+
+
+def read_additions(path: Path | str | None) -> Additions:
+    """Read an additions file; None is an empty one. Raises ConfigError."""
+    if path is None:
+        return Additions()
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(str(path), f"gate additions cannot be read: {reason}", "see docs/audit.md") from error
+    return _parse(text, str(path))
+
+
+def _parse(text: str, source: str) -> Additions:
+    try:
+        return Additions.model_validate(yaml.load(text, Loader=yaml.CSafeLoader) or {})
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise ConfigError(source, f"{where}not valid YAML: {getattr(error, 'problem', error)}") from error
+    except ValidationError as error:
+        item = error.errors()[0]
+        raise ConfigError(source, f"field {'.'.join(map(str, item['loc']))}: {item['msg']}", "see docs/audit.md") from (
+            error
+        )
+
+
+def write_additions(path: Path, additions: Additions) -> None:
+    """Write an additions file, sorted, in one step; raises EnvironmentFault."""
+    lines = [HEADER, f"format: {additions.format}\n"]
+    if additions.torch:
+        lines.append(f'torch: "{additions.torch}"\n')
+    lines.append("additions:\n" if additions.total else "additions: {}\n")
+    for operator, dtypes in sorted(additions.additions.items()):
+        lines.append(f"  {_scalar(operator)}:\n")
+        for dtype, cases in dtypes.items():
+            lines.append(f"    {dtype}:\n")
+            lines += [
+                f"      - {{key: {_scalar(c.key)}, seed: {c.seed}, reason: {_scalar(c.reason)}}}\n" for c in cases
+            ]
+    lines.append("audit_draws:\n" if additions.audit_draws else "audit_draws: {}\n")
+    for operator, by_dtype in sorted(additions.audit_draws.items()):
+        lines.append(f"  {_scalar(operator)}:\n")
+        for dtype, families in by_dtype.items():
+            drawn = ", ".join(f"{_scalar(family)}: {count}" for family, count in sorted(families.items()))
+            lines.append(f"    {dtype}: {{{drawn}}}\n")
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text("".join(lines), encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise EnvironmentFault(f"{path}: gate additions cannot be written: {error.strerror}") from error
+
+
+def _scalar(text: str) -> str:
+    """Return a YAML scalar on one line, quoted only where needed."""
+    rendered: str = yaml.safe_dump(text, default_flow_style=True, width=10_000, allow_unicode=True)
+    return rendered.removesuffix("\n").removesuffix("\n...")
+
+
+def added_cases(
+    additions: Additions, operator: str, dtype: str, first_index: int, seed: int = 0
+) -> Sequence[CaseInputs]:
+    """Rebuild the published cases of an operator in one dtype; their indices go on from `first_index`.
+
+    With seed 0 each case has the values that it was published with; any other seed of the gate draws others for the
+    same recipes. Raises EnvironmentFault for a key that the audit suite does not have; with another torch version
+    than that of the file such a case is left out instead.
+    """
+    wanted = additions.of(operator, dtype)
+    if not wanted:
+        return []
+    from bringup.suites.audit._draws import cases_by_key  # the audit is built on top of the gate's samples
+
+    found: dict[tuple[int, str], CaseInputs] = {}
+    by_seed: dict[int, set[str]] = {}
+    for addition in wanted:
+        by_seed.setdefault(_gate_seed(addition, operator, dtype, seed), set()).add(addition.key)
+    for drawn, keys in by_seed.items():
+        for key, case in cases_by_key(operator, dtype, drawn, keys).items():
+            found[drawn, key] = case
+    for addition in wanted:  # a recipe may lead to other shapes, and so to another key, under another seed
+        drawn = _gate_seed(addition, operator, dtype, seed)
+        if (drawn, addition.key) not in found:
+            found |= {
+                (drawn, key): case for key, case in cases_by_key(operator, dtype, addition.seed, [addition.key]).items()
+            }
+    cases: list[CaseInputs] = []
+    same_torch = additions.torch in {"", ".".join(torch_version().split(".")[:2])}
+    for addition in wanted:
+        made = found.get((_gate_seed(addition, operator, dtype, seed), addition.key))
+        if made is None:
+            if same_torch:
+                raise EnvironmentFault(
+                    f"gate addition {operator}[{dtype}] {addition.key}: the audit suite has no such case; "
+                    "correct the additions file, or write it anew with `bringup audit vacuity --add`"
+                )
+            continue
+        identity = CaseId(operator=operator, dtype=dtype, index=first_index + len(cases), seed=seed)
+        notes: Mapping[str, Any] = {**made.notes, "added": addition.reason}
+        cases.append(replace(made, case=identity, notes=notes))
+    return cases
+
+
+def _gate_seed(addition: Addition, operator: str, dtype: str, seed: int) -> int:
+    return addition.seed if seed == 0 else drawn_seed(seed, operator, dtype, addition.key, addition.seed + 1)

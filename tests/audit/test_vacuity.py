@@ -1,0 +1,192 @@
+"""Trivial candidates against gates: who passes, why, and which cases close a gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from typer.testing import CliRunner
+
+from bringup.audit import TRIVIAL, DtypeResult, OperatorResult, definition_of, definitions, stale_definitions, survey
+from bringup.audit._trivial import CANDIDATES, Tally, expected_of, judge, passes
+from bringup.audit._vacuity_worker import cover
+from bringup.cli.main import build_app
+from bringup.operators import DTYPES
+from bringup.suites import CaseInputs, get_suite
+from bringup.verdict import CaseId
+
+Reference = Callable[..., Any]
+
+
+def case(index: int, reference: Reference, *args: Any, **more: Any) -> CaseInputs:
+    identity = CaseId(operator="op", dtype="float32", index=index)
+    return CaseInputs(case=identity, variant="", args=args, kwargs={}, reference=reference, **more)
+
+
+def gate(reference: Reference, *inputs: torch.Tensor) -> list[CaseInputs]:
+    return [case(index, reference, tensor) for index, tensor in enumerate(inputs)]
+
+
+def test_the_table_describes_every_candidate() -> None:
+    assert list(TRIVIAL) == list(CANDIDATES)
+
+
+@pytest.mark.parametrize(
+    ("reference", "survivors"),
+    [
+        (torch.zeros_like, {"zeros"}),
+        (torch.ones_like, {"ones"}),
+        (torch.neg, set()),
+        (torch.clone, {"input"}),
+        (torch.isnan, {"zeros", "nan"}),  # NaN as a bool counts as 0
+        (torch.isfinite, {"ones", "minus-one", "input"}),
+        (lambda x: torch.full_like(x, float("nan")), {"nan"}),
+        (lambda x: x.sum(), {"constant-shape"}),
+    ],
+)
+def test_who_passes_a_gate_of_ordinary_values(reference: Reference, survivors: set[str]) -> None:
+    tally = judge(gate(reference, torch.tensor([1.0, 2.0]), torch.tensor([3.0, -4.0, 5.0])))
+    assert set(tally.alive) == survivors
+
+
+def test_one_case_proves_neither_the_values_nor_the_shape() -> None:
+    tally = judge(gate(torch.exp, torch.tensor([1.0, 2.0])))
+    assert set(tally.alive) == {"first-answer", "constant-shape"}
+    tally.add(case(1, torch.exp, torch.tensor([2.0, 1.0])))
+    assert set(tally.alive) == {"constant-shape"}
+    assert tally.killed_by["first-answer"] == 1
+
+
+def test_structures_numbers_and_failing_references() -> None:
+    both = judge(gate(lambda x: (x, [x.argmax(), bool(x.any())]), torch.tensor([0.0, 1.0]), torch.tensor([2.0, 0.5])))
+    assert both.alive == ["constant-shape"]
+    broken = judge(gate(lambda x: x.no_such_method(), torch.ones(2)))
+    assert broken.judged == 0
+    assert broken.alive == []
+    silent = judge([case(0, torch.exp, torch.ones(2), raises="RuntimeError: no"), case(1, torch.exp, torch.ones(2))])
+    assert silent.skipped == 1
+
+
+def test_tolerance_postprocess_and_accuracy_are_those_of_the_judge() -> None:
+    near = case(0, torch.exp, torch.tensor([1e-3]), rtol=0.0, atol=0.01)
+    found = expected_of(near)
+    assert found is not None
+    assert passes("ones", near, found, None)
+    exact = case(
+        0, torch.exp, torch.tensor([1e-3]), rtol=0.0, atol=0.01, exact=lambda x: x.double().exp(), exact_factor=4
+    )
+    assert not passes("ones", exact, found, None)
+    signless = case(0, torch.neg, torch.tensor([1.0]), postprocess=torch.abs)
+    found = expected_of(signless)
+    assert found is not None
+    assert passes("ones", signless, found, None)
+
+
+def test_cover_takes_few_and_plain_cases() -> None:
+    first = Tally()
+    first.add(case(0, torch.exp, torch.tensor([1.0, 2.0])))
+    assert first.first is not None
+
+    def audit(index: int, key: str, tensor: torch.Tensor, **more: Any) -> CaseInputs:
+        return case(index, torch.exp, tensor, notes={"key": key}, **more)
+
+    cases = [
+        audit(0, "empty/0/0", torch.empty(0)),  # refuses by shape alone
+        audit(1, "values/nan-among-ordinary-values/0", torch.tensor([float("nan"), 1.0, 1.0])),
+        audit(2, "sizes/1000/0", torch.ones(1000)),
+        audit(3, "values/ascending/0", torch.tensor([1.0, 2.0, 3.0])),
+        audit(4, "errors/none/0", torch.ones(3), raises="TypeError: no"),
+        audit(5, "keywords/out/0", torch.ones(3), requires="out"),
+    ]
+    chosen, left = cover(cases, first.first, ["first-answer", "constant-shape"])
+    assert chosen == [("values/ascending/0", ["first-answer", "constant-shape"])]
+    assert left == []
+    chosen, left = cover(cases[:1], first.first, ["first-answer"])
+    assert (chosen, left) == ([], ["first-answer"])
+
+
+def test_marks_by_definition_name_operators_candidates_and_dtypes() -> None:
+    known = {operator.name for operator in get_suite("opinfo").operators()}
+    for entry in definitions():
+        assert set(entry.operators) <= known
+        assert set(entry.trivial) <= set(TRIVIAL)
+        assert set(entry.dtypes) <= set(DTYPES)
+        assert len(entry.reason) > 15
+    assert definition_of("floor", "int32", "input")
+    assert definition_of("floor", "float32", "input") is None
+
+
+def test_a_mark_that_a_case_refutes_is_reported() -> None:
+    result = OperatorResult(operator="floor", dtypes={"int32": DtypeResult(cases=3, killed_by={"input": 2})})
+    assert list(stale_definitions({"floor": result})) == [("floor", "int32", "input", 2)]
+
+
+def test_results_tell_the_own_cases_from_the_added_ones() -> None:
+    closed = DtypeResult(cases=3, added=2, killed_by=dict.fromkeys(TRIVIAL, 0) | {"zeros": 1})
+    assert closed.alone == ("zeros",)
+    assert closed.now == ()
+    result = OperatorResult(operator="x", dtypes={"float32": closed, "int32": DtypeResult(cases=1, skipped=1)})
+    assert result.alone == ("zeros",)
+    assert result.open() == {}
+    assert result.partly() == {}
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "bringup"
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(build_app(), ["audit", "vacuity", *arguments])
+    return result.exit_code, result.stdout
+
+
+def test_opinfo_alone_does_not_test_isnan_but_tests_add(cache: Path) -> None:
+    """The figures of torch 2.13; the helper is asked once, then the cache answers."""
+    source = get_suite("opinfo")
+    operators = [source.operator(name) for name in ("isnan", "add", "empty")]
+    found = survey("opinfo", operators)
+    assert set(found["isnan"].alone) >= {"zeros"}
+    assert found["add"].alone == ()
+    assert not found["add"].open()
+    assert "uninitialised" in found["empty"].note
+    [file] = cache.glob("vacuity-*.jsonl")
+    assert len(file.read_text().splitlines()) == 2
+    file.write_text(file.read_text() + '{"key": "torn')
+    again = survey("opinfo", operators)
+    assert again == found  # with the same seconds: nothing was computed again
+
+
+def test_a_helper_that_dies_costs_one_operator(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bringup.audit import vacuity
+
+    answers: list[Mapping[str, Any]] = []
+    vacuity.ask("opinfo", [{"operator": "no such operator"}, {"operator": "add"}], answers.append)
+    by_name = {answer["operator"]: answer for answer in answers}
+    assert "ended with code" in by_name["no such operator"]["error"]
+    assert by_name["add"]["dtypes"]["float32"]["cases"] == 11
+
+
+def test_the_command_adds_cases_until_the_gate_refuses_everything(cache: Path, tmp_path: Path) -> None:
+    """From vacuous to closed on a file of the user's own, in which the shipped additions play no part."""
+    file = tmp_path / "more.yaml"
+    arguments = ("--op", "isposinf", "--suite", f"opinfo:{file}")
+    file.write_text("format: 1\n")
+    code, output = run(*arguments, "--add", "--json")
+    data = json.loads(output)
+    assert data["totals"]["vacuous"] == 1  # by OpInfo's cases alone
+    assert code == 0
+    assert data["totals"]["open"] == 0
+    written = yaml.safe_load(file.read_text())
+    operator = get_suite(f"opinfo:{file}").operator("isposinf")
+    assert sum(operator.own_counts.values()) == 5
+    chosen = written["additions"].get("isposinf", {})
+    shipped = get_suite("opinfo").operator("isposinf")
+    assert operator.cases_added == shipped.cases_added + sum(len(cases) for cases in chosen.values())
+    assert operator.cases_added >= 4
