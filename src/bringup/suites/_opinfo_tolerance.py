@@ -38,7 +38,7 @@ CEILING: dict[torch.dtype, float] = {
     torch.float16: 8 * torch.finfo(torch.float16).eps,
 }
 # Functions whose result depends on the dtype's own grid or epsilon: the float64 twin computes something else.
-_DTYPE_BOUND = {torch.nextafter, torch.linalg.pinv, torch.linalg.matrix_rank}
+DTYPE_BOUND = {torch.nextafter, torch.linalg.pinv, torch.linalg.matrix_rank}
 _SAME_SAMPLES = {
     "TestCommon": {
         None,
@@ -92,7 +92,7 @@ def widened(call: Call, dtype: str, base: Tolerance, postprocess: Callable[[Any]
         return base
     rtol = DEFAULTS[torch_dtype][0] if base.rtol is None else base.rtol
     atol = DEFAULTS[torch_dtype][1] if base.atol is None else base.atol
-    if call.reference in _DTYPE_BOUND:
+    if call.reference in DTYPE_BOUND:
         return base
     error = reference_error(call, torch_dtype, rtol, atol, postprocess)
     if error is None:

@@ -42,7 +42,7 @@ def family_cases(subject: Subject, family: str, cap: int, first: int, seed: int)
                 continue
             large += big
             groups.add(draft.group)
-            slug = re.sub(r"[^a-z0-9.]+", "-", draft.what.lower()).strip("-")
+            slug = re.sub(r"[^a-z0-9.]+", "-", draft.what.lower()).strip("-.")
             notes = {**made.notes, "family": family, "key": f"{family}/{slug}/{numbers[slug]}"}
             numbers[slug] += 1
             kept.append(replace(made, title=f"{family}: {draft.what}", notes=notes))

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 # family -> most cases an operator and dtype, in the order in which they are judged
 FAMILIES: dict[str, int] = {
+    "calls": 5,
     "layout": 10,
     "empty": 4,
     "values": 7,
     "promotion": 8,
+    "out": 5,
+    "random": 5,
+    "accuracy": 3,
     "reference": 6,
+    "errors": 6,
     "sizes": 8,
 }
 MAX_CASES = sum(FAMILIES.values())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 
-def _hostile(size: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+def hostile(size: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Return a tensor full of what shows when it is read: NaN, or the largest integer."""
     if dtype.is_floating_point or dtype.is_complex:
         return torch.full(size, float("nan"), dtype=dtype)
     return torch.full(size, True if dtype is torch.bool else torch.iinfo(dtype).max, dtype=dtype)
@@ -29,7 +30,7 @@ def stepped(tensor: torch.Tensor) -> torch.Tensor:
     if not tensor.dim():
         return shifted(tensor)
     *outer, last = tensor.shape
-    buffer = _hostile((*outer, 3 * last + 2), tensor.dtype)
+    buffer = hostile((*outer, 3 * last + 2), tensor.dtype)
     view = buffer[..., 1 : 1 + 3 * last : 3]
     view.copy_(tensor)
     return view
@@ -37,7 +38,7 @@ def stepped(tensor: torch.Tensor) -> torch.Tensor:
 
 def shifted(tensor: torch.Tensor) -> torch.Tensor:
     """Contiguous, seven elements after the beginning of its memory and five before its end."""
-    buffer = _hostile((tensor.numel() + 12,), tensor.dtype)
+    buffer = hostile((tensor.numel() + 12,), tensor.dtype)
     view = buffer[7 : 7 + tensor.numel()].view(tensor.shape)
     view.copy_(tensor)
     return view

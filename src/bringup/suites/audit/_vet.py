@@ -23,13 +23,14 @@ from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_cases import case_of
 from bringup.suites._opinfo_samples import Sample
-from bringup.suites._opinfo_tolerance import DEFAULTS, copy_arguments
+from bringup.suites._opinfo_tolerance import DEFAULTS, DTYPE_BOUND, copy_arguments
 from bringup.suites.audit._families import MAX_INPUT, MAX_OUTPUT
 from bringup.suites.audit._layouts import stepped
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, mapped, tensors
 from bringup.verdict import CaseId
 
+_OWN_ERROR = 64  # of PyTorch itself, in units of the dtype's precision, above which a decision must be behind it
 _META_FROM = 1 << 12  # from so many input elements on, the result's size is asked of the meta device first
 
 
@@ -50,6 +51,8 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
         if not all(_known(tensor, subject) for tensor in outputs):
             return None
+        if draft.plain is not None and not _alike(result, run(draft.plain)):
+            return None
         if draft.whole and any(tensor.is_floating_point() for tensor in outputs):
             return None
         with _filled_memory():
@@ -60,13 +63,44 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         post = made.postprocess or (lambda value: value)
         if draft.steady and not _alike(post(result), post(run(mapped(draft.call, stepped))), made):
             return None
+        return _judged_exactly(made, draft, subject, result) if draft.factor else made
     except Exception:  # whatever PyTorch raises: this input is not accepted
         return None
-    return made
+
+
+def _judged_exactly(made: CaseInputs, draft: Draft, subject: Subject, result: Any) -> CaseInputs | None:
+    """Return the case with its reference in double precision, or None where that says nothing.
+
+    It says nothing where the function depends on the dtype itself, where not the result but a function of it is
+    compared, where whole numbers or the arguments' own values come out, or where PyTorch's own error shows that a
+    decision was taken otherwise.
+    """
+    if made.postprocess is not None or draft.call.reference in DTYPE_BOUND:
+        return None
+    reference = made.reference
+
+    def exact(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = copy_arguments(args, kwargs, widen=True)
+        return reference(*args, **kwargs)
+
+    twin = run(replace(draft.call, reference=exact))
+    rounded = False
+    for value, wide in zip(pytree.tree_leaves(result), pytree.tree_leaves(twin), strict=True):
+        if not isinstance(value, torch.Tensor) or value.dtype is not subject.torch_dtype:
+            return None
+        if wide.dtype is not torch.float64 or wide.shape != value.shape or not bool(wide.isfinite().all()):
+            return None
+        if not value.numel() or torch.equal(wide, wide.round()):
+            return None
+        error = (value.double() - wide).abs().max()
+        if not bool(error <= _OWN_ERROR * torch.finfo(value.dtype).eps * wide.abs().max()):
+            return None
+        rounded |= bool(error > 0)
+    return replace(made, exact=exact, exact_factor=draft.factor) if rounded else None
 
 
 def run(call: Call) -> Any:
-    """Run the reference on copies of the arguments; return (result, args, kwargs after the call) as a tree."""
+    """Run the reference on copies of the arguments and return its result."""
     args, kwargs = copy_arguments(call.args, call.kwargs)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")

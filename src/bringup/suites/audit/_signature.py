@@ -1,0 +1,80 @@
+"""The parameters in an operator's documented signature, as the prompt shows it: PyTorch's or ATen's notation."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter; `default` is None where it has none, else its text."""
+
+    name: str
+    keyword_only: bool
+    default: str | None
+
+
+def alternatives(signature: str) -> list[list[Parameter]]:
+    """Return the parameters of each alternative ("max(input) -> Tensor; max(input, dim) -> ..."), in order.
+
+    An alternative with `*name` ends there: what follows cannot be told apart by position.
+    """
+    return [_parameters(text[text.index("(") + 1 : _end(text)]) for text in _split(signature, ";") if "(" in text]
+
+
+def _end(text: str) -> int:
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character in ")]}" and not depth:
+            return position
+    return len(text)
+
+
+def _split(text: str, separator: str) -> list[str]:
+    parts, depth, begin = [], 0, 0
+    for position, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character == separator and not depth:
+            parts.append(text[begin:position].strip())
+            begin = position + 1
+    return [*parts, text[begin:].strip()]
+
+
+def _parameters(text: str) -> list[Parameter]:
+    found: list[Parameter] = []
+    keyword_only = False
+    for part in _split(text, ","):
+        if part == "*":
+            keyword_only = True
+            continue
+        if part.startswith("*"):
+            keyword_only = True
+            continue
+        head, equals, default = part.partition("=")
+        head = head.strip()
+        name = head.partition(":")[0].strip() if ":" in head else head.rpartition(" ")[2]
+        if re.fullmatch(r"[A-Za-z_]\w*", name):
+            found.append(Parameter(name, keyword_only, default.strip() if equals else None))
+    return found
+
+
+def has_rest(signature: str) -> bool:
+    """Whether an alternative takes any number of positional arguments (`*size`)."""
+    return re.search(r"[(,]\s*\*\w", signature) is not None
+
+
+def value_of(default: str) -> tuple[bool, Any]:
+    """Return (True, the default's value), or (False, None) where the text is no plain value."""
+    if re.fullmatch(r"torch\.\w+", default):
+        found = getattr(torch, default.removeprefix("torch."), None)
+        return isinstance(found, torch.dtype | torch.layout | torch.memory_format), found
+    try:
+        return True, ast.literal_eval(default)
+    except (ValueError, SyntaxError):
+        return False, None

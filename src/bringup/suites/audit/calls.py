@@ -1,0 +1,94 @@
+"""Family `calls`: the operator's own samples, spelt otherwise: by name, by position, with defaults written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bringup.suites._opinfo_calls import Call
+from bringup.suites._opinfo_samples import Sample
+from bringup.suites.audit._signature import Parameter, alternatives, has_rest, value_of
+from bringup.suites.audit._subject import Draft, Subject
+from bringup.suites.audit._tree import elements, spread
+
+_SMALL = 1 << 12
+_DEFAULTS = 2  # defaults written out, one a case
+_PLACES = ("device", "pin_memory", "requires_grad")  # not of this operator: where a tensor lives, and autograd
+
+
+def drafts(subject: Subject) -> Iterator[Draft]:
+    """Yield, over a spread of samples: all by name backwards, the last one by name, by position, defaults."""
+    if has_rest(subject.operator.signature):
+        return
+    shapes: dict[tuple[int, tuple[str, ...]], Sample] = {}
+    for sample in subject.samples:
+        if 0 < elements((sample.call.args, sample.call.kwargs)) <= _SMALL:
+            shapes.setdefault((len(sample.call.args), tuple(sample.call.kwargs)), sample)
+    chosen = sorted(shapes.values(), key=lambda s: -len(s.call.args) - len(s.call.kwargs))[:3]
+    ways = alternatives(subject.operator.signature)
+    for sample in chosen[:2]:
+        yield from _first(sample, [_all_by_name(sample, way) for way in ways])
+    for sample in chosen[:1]:
+        yield from _first(sample, [_last_by_name(sample, way) for way in ways])
+        yield from _first(sample, [_by_position(sample, way) for way in ways])
+    for sample in chosen[-1:]:
+        yield from _spelt_out(subject, sample, ways)
+
+
+def _first(sample: Sample, found: list[tuple[str, Call] | None]) -> Iterator[Draft]:
+    """Yield the spellings of one sample by each alternative: the first that PyTorch accepts is kept."""
+    for spelling in found:
+        if spelling is not None:
+            what, call = spelling
+            group = f"{id(sample)} {what.split()[0]}"
+            yield Draft(what, call, sample.variant, sample.entry, plain=sample.call, group=group)
+
+
+def _positional(way: list[Parameter]) -> list[str]:
+    return [parameter.name for parameter in way if not parameter.keyword_only]
+
+
+def _all_by_name(sample: Sample, way: list[Parameter]) -> tuple[str, Call] | None:
+    names, call = _positional(way), sample.call
+    if len(call.args) > len(names) or set(names[: len(call.args)]) & set(call.kwargs):
+        return None
+    named = {**dict(zip(names, call.args, strict=False)), **call.kwargs}
+    backwards = dict(reversed(named.items()))
+    return f"every argument by name: {', '.join(backwards)}", Call(call.reference, (), backwards)
+
+
+def _last_by_name(sample: Sample, way: list[Parameter]) -> tuple[str, Call] | None:
+    names, call = _positional(way), sample.call
+    last = len(call.args) - 1
+    if last < 1 or last >= len(names) or names[last] in call.kwargs:
+        return None
+    kwargs = {**call.kwargs, names[last]: call.args[last]}
+    return f"last positional argument by name: {names[last]}", Call(call.reference, call.args[:last], kwargs)
+
+
+def _by_position(sample: Sample, way: list[Parameter]) -> tuple[str, Call] | None:
+    names, call = _positional(way), sample.call
+    args, kwargs = list(call.args), dict(call.kwargs)
+    moved = []
+    for name in names[len(args) :]:
+        if name not in kwargs:
+            break
+        args.append(kwargs.pop(name))
+        moved.append(name)
+    return (f"by position: {', '.join(moved)}", Call(call.reference, tuple(args), kwargs)) if moved else None
+
+
+def _spelt_out(subject: Subject, sample: Sample, ways: list[list[Parameter]]) -> Iterator[Draft]:
+    call = sample.call
+    offered: dict[str, Draft] = {}
+    for way in ways:
+        given = {*_positional(way)[: len(call.args)], *call.kwargs}
+        for parameter in way:
+            if parameter.name in given or parameter.name in _PLACES or parameter.default is None:
+                continue
+            known, value = value_of(parameter.default)
+            if known:
+                spelt = Call(call.reference, call.args, {**call.kwargs, parameter.name: value})
+                what = f"{parameter.name}={parameter.default} spelt out"
+                draft = Draft(what, spelt, sample.variant, sample.entry, plain=call, requires=parameter.name)
+                offered.setdefault(parameter.name, draft)
+    yield from spread(list(offered.values()), _DEFAULTS)

@@ -1,0 +1,67 @@
+"""Family `out`: results written into a given tensor, and `inplace=True`, for wrappers that have the parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from bringup.suites._opinfo_calls import Call
+from bringup.suites._opinfo_postprocess import postprocess_of
+from bringup.suites._opinfo_samples import Sample
+from bringup.suites.audit._layouts import hostile, transposed
+from bringup.suites.audit._pool import distinct
+from bringup.suites.audit._signature import alternatives
+from bringup.suites.audit._subject import Draft, Subject
+from bringup.suites.audit._tree import spread
+from bringup.suites.audit._vet import run
+
+_WAYS: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor], bool], ...] = (
+    ("out= of the right shape", lambda t: hostile(tuple(t.shape), t.dtype), False),
+    ("out= transposed", lambda t: transposed(hostile(tuple(t.shape), t.dtype)), False),
+    ("out= without elements, to be resized", lambda t: torch.empty(0, dtype=t.dtype), False),
+    ("out= of another shape, to be resized", lambda t: hostile((*t.shape[:-1], 5, 2), t.dtype), False),
+    ("out= of a dtype that the result cannot be cast to", lambda t: hostile(tuple(t.shape), _poorer(t.dtype)), True),
+)
+
+
+def drafts(subject: Subject) -> Iterator[Draft]:
+    """Yield `out=` in five ways and `inplace=True`, each with another sample, where the signature has them."""
+    names = {p.name for way in alternatives(subject.operator.signature) for p in way}
+    chosen = spread([s for s in distinct(subject) if "out" not in s.call.kwargs], 4)
+    if "inplace" in names:
+        for sample in chosen[:2]:
+            call = Call(sample.call.reference, sample.call.args, {**sample.call.kwargs, "inplace": True})
+            yield Draft("inplace=True", call, sample.variant, sample.entry, plain=sample.call, requires="inplace")
+    # The judge compares what was written as it is: not where only a function of the result is defined.
+    if "out" not in names or any(postprocess_of(subject.operator.name, sample.call) for sample in chosen):
+        return
+    for number, (what, make, fails) in enumerate(_WAYS):
+        for sample in chosen[number % max(1, len(chosen)) :][:1]:
+            written = _with_out(sample, make)
+            if written is not None and (what != "out= transposed" or _strided(written.kwargs["out"])):
+                plain = None if fails else sample.call
+                yield Draft(what, written, sample.variant, sample.entry, plain=plain, requires="out", fails=fails)
+
+
+def _with_out(sample: Sample, make: Callable[[torch.Tensor], torch.Tensor]) -> Call | None:
+    try:
+        result = run(sample.call)
+    except Exception:  # whatever PyTorch raises: no result, nothing to write
+        return None
+    leaves = pytree.tree_leaves(result)
+    if not leaves or not all(isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided for leaf in leaves):
+        return None
+    out: Any = make(result) if isinstance(result, torch.Tensor) else tuple(make(leaf) for leaf in leaves)
+    return Call(sample.call.reference, sample.call.args, {**sample.call.kwargs, "out": out})
+
+
+def _strided(out: Any) -> bool:
+    return any(not leaf.is_contiguous() for leaf in pytree.tree_leaves(out))
+
+
+def _poorer(dtype: torch.dtype) -> torch.dtype:
+    """Return a dtype of a lower kind: integers for floating point, bool for the rest (and itself for bool)."""
+    return torch.int32 if dtype.is_floating_point else torch.bool
