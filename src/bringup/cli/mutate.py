@@ -1,0 +1,207 @@
+"""`bringup mutate`: the mutation benchmark on one kernel, a library, or recorded kernels."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bringup.candidate import Candidate
+    from bringup.mutation import Original, Result, ResultLog, Task
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("mutate")(mutate)
+
+
+def mutate(
+    op: Annotated[str | None, typer.Argument(help="Operator, as `bringup ops list` names it.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="A candidate of the operator that passes.")] = None,
+    library: Annotated[str | None, typer.Option(help="Instead: the kernels of a folder (OP.py) or of a run.")] = None,
+    recordings: Annotated[str | None, typer.Option(help="Instead: the last kernels of a set of recordings.")] = None,
+    ops: Annotated[list[str] | None, typer.Option(help="Only operators that match (repeatable, commas).")] = None,
+    mutator: Annotated[list[str] | None, typer.Option(help="Only these classes of mutations (repeatable).")] = None,
+    target: Annotated[str, typer.Option(help="Target, NAME or NAME:PROFILE.")] = "vpe:pe64",
+    suite: Annotated[str, typer.Option(help="Suite that the operators belong to.")] = "opinfo",
+    limit: Annotated[int, typer.Option(min=0, help="Mutants of one operator at most; 0: all.")] = 20,
+    audit: Annotated[bool, typer.Option("--audit", help="Judge the gate's survivors by the audit too.")] = False,
+    lint: Annotated[bool, typer.Option("--lint/--no-lint", help="Mutants that the linter refuses are invalid.")] = True,
+    dtype: Annotated[list[str] | None, typer.Option(help="Only cases of these dtypes (repeatable).")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of mutants, and of the cases.")] = 0,
+    equivalent: Annotated[
+        list[Path] | None, typer.Option(help="YAML with more mutants that are known to be equivalent (repeatable).")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Judge workers.")] = 2,
+    case_seconds: Annotated[float, typer.Option(help="Highest time limit of one case.")] = 30.0,
+    out: Annotated[Path, typer.Option(help="Folder of the results; a run that was stopped goes on there.")] = Path(
+        "bringup-mutation"
+    ),
+    list_only: Annotated[bool, typer.Option("--list", help="Show the chosen mutants; judge nothing.")] = False,
+    survivors: Annotated[bool, typer.Option("--survivors", help="Print the survivors' diffs, too.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Change passing kernels a little, and count how many of the changes the tests notice.
+
+    The classes of mutations take turns until every operator has its number of mutants, always the same ones for one
+    seed. Writes results.jsonl, report.json and survivors.md to --out; the same command goes on after an interruption.
+    Exit code 0 when every mutant has its result, however many survive.
+    """
+    from bringup.cli._judging import check_dtypes
+    from bringup.cli._runs import make_console
+    from bringup.errors import ConfigError
+    from bringup.mutation import MUTATORS, ResultLog, Settings, load_equivalents, make_task, stale_marks
+    from bringup.mutation.view import show_mutants
+    from bringup.suites import get_suite
+
+    check_dtypes(dtype)
+    known = {m.id: m for m in MUTATORS}
+    for name in mutator or ():
+        if name not in known:
+            raise ConfigError(f"--mutator {name}", "no such class of mutations", f"use one of {', '.join(known)}")
+    marks = load_equivalents(*(equivalent or ()))
+    kernels = _kernels(op, file, library, recordings, ops, suite)
+    classes = [known[name] for name in mutator] if mutator else list(MUTATORS)
+    chosen = get_suite(suite)
+    tasks = [
+        make_task(chosen, name, candidate, limit=limit or None, seed=seed, mutators=classes)
+        for name, candidate in sorted(kernels.items())
+    ]
+    console = make_console()
+    if list_only:
+        if json_output:
+            import json
+
+            mutants = [mutant for task in tasks for mutant in task.mutants]
+            listed = [{"digest": m.digest, "diff": m.diff, **m.model_dump(exclude={"original"})} for m in mutants]
+            typer.echo(json.dumps(listed, indent=1))
+        else:
+            show_mutants((mutant for task in tasks for mutant in task.mutants), console)
+        return
+    settings = Settings(suite=suite, target=target, seed=seed, dtypes=tuple(dtype or ()), lint=lint)
+    log = ResultLog(out, settings)
+    results, originals = _judge(tasks, log, jobs, case_seconds, audit, quiet=json_output)
+
+    from bringup.mutation import report as make_report
+    from bringup.mutation.view import show_survivors, survivors_page, tables
+
+    report = make_report(settings, results, marks, originals, stale_marks(kernels, marks))
+    _write(out / "report.json", _dump(report.data()))
+    _write(out / "survivors.md", survivors_page(report))
+    if json_output:
+        typer.echo(_dump(report.data()))
+        return
+    if survivors:
+        show_survivors(report.survivors, console)
+    console.print(tables(report))
+    if report.survivors:
+        console.print(f"{len(report.survivors)} survivors with their diffs: {out / 'survivors.md'}")
+
+
+def _kernels(
+    op: str | None,
+    file: Path | None,
+    library: str | None,
+    recordings: str | None,
+    ops: list[str] | None,
+    suite: str,
+) -> dict[str, Candidate]:
+    """Read the kernels that the command names, by operator."""
+    from bringup.candidate import Candidate
+    from bringup.cli._judging import read_candidate
+    from bringup.cli._runs import runs_root
+    from bringup.clients.recording import find_set
+    from bringup.errors import ConfigError
+    from bringup.mutation import recorded_candidates
+    from bringup.runs.plan import kernels_of
+    from bringup.suites import get_suite, select
+
+    sources = (op is not None) + (library is not None) + (recordings is not None)
+    if sources != 1 or (op is not None) != (file is not None):
+        raise ConfigError("mutate", "give one source of kernels", "OP FILE, --library FOLDER or --recordings NAME")
+    chosen = get_suite(suite)
+    if op is not None and file is not None:
+        return {chosen.operator(op).name: read_candidate(file)}
+    if recordings is not None:
+        found = recorded_candidates(find_set(recordings))
+    else:
+        assert library is not None
+        names = [operator.name for operator in chosen.operators()]
+        found = {name: Candidate(source=text) for name, text in kernels_of(library, names, runs_root(None)).items()}
+    if ops:
+        patterns = [pattern for entry in ops for pattern in entry.split(",") if pattern]
+        wanted = {operator.name for operator in select(chosen, patterns)}
+        found = {name: candidate for name, candidate in found.items() if name in wanted}
+        if not found:
+            raise ConfigError(f"--ops {','.join(patterns)}", "matches no operator with a kernel here")
+    return found
+
+
+def _judge(
+    tasks: list[Task], log: ResultLog, jobs: int, case_seconds: float, audit: bool, quiet: bool
+) -> tuple[list[Result], list[Original]]:
+    """Judge all mutants with a progress bar."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from bringup.config import JudgeConfig
+    from bringup.judge import JudgePool
+    from bringup.mutation import Benchmark
+    from bringup.suites import get_suite
+    from bringup.targets import get_target
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[noticed]}"),
+        TimeElapsedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    results: list[Result] = []
+    originals: list[Original] = []
+    tests = get_suite("audit") if audit else None
+    dialect = get_target(log.settings.target).dialect()
+
+    async def run() -> None:
+        config = JudgeConfig(case_seconds=case_seconds)
+        async with JudgePool(log.settings.target, config, jobs=jobs) as judge:
+            benchmark = Benchmark(judge, dialect, log, tests)
+            for task in tasks:
+                bar.update(line, description=task.operator.name)
+                before = len(results)
+                originals.append(await benchmark.run(task, done))
+                # of an original that does not pass no mutant is judged
+                bar.update(line, advance=len(task.mutants) - (len(results) - before))
+
+    def done(result: Result) -> None:
+        results.append(result)
+        noticed = sum(r.status in {"killed", "timed_out"} for r in results)
+        valid = sum(r.status != "invalid" for r in results)
+        bar.update(line, advance=1, noticed=f"{noticed} of {valid} noticed")
+
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bar:
+        line = bar.add_task("starting the judge", total=sum(len(task.mutants) for task in tasks), noticed="")
+        asyncio.run(run())
+    return results, originals
+
+
+def _dump(data: object) -> str:
+    import json
+
+    return json.dumps(data, indent=1)
+
+
+def _write(path: Path, text: str) -> None:
+    from bringup.errors import StoreError
+
+    try:
+        path.write_text(text + ("" if text.endswith("\n") else "\n"), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,236 @@
+"""Judge mutants: the gate until the first failure, then the audit for those that the gate lets pass."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from bringup.candidate import Candidate
+from bringup.dialect import Dialect
+from bringup.errors import UnknownName
+from bringup.judge import JudgePool
+from bringup.linter import lint
+from bringup.mutation.mutants import Mutant
+from bringup.mutation.results import Fate, Original, Result, ResultLog
+from bringup.operators import Operator
+from bringup.suites import Suite
+from bringup.verdict import Verdict
+
+# A mutant may take this much longer than the original's slowest case before it counts as hanging.
+TIME_FACTOR = 10.0
+TIME_EXTRA = 2.0  # seconds
+# From this many cases on, a few spread over them are judged first: most mutants die there.
+SCOUT_FROM = 40
+SCOUTS = 5
+
+T = TypeVar("T")
+Done = Callable[[Result], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One candidate and the mutants to judge."""
+
+    operator: Operator
+    candidate: Candidate
+    mutants: Sequence[Mutant]
+
+
+@dataclass
+class Clock:
+    """Measures the slowest case of a judge job by its progress."""
+
+    slowest: float = 0.0
+    _last: float = field(default_factory=time.monotonic)
+
+    def __call__(self, case: str, kind: str) -> None:
+        """Note that a case ended."""
+        now = time.monotonic()
+        self.slowest = max(self.slowest, now - self._last)
+        self._last = now
+
+
+class Benchmark:
+    """Judges the mutants of one candidate after the other; every result is written before the next begins."""
+
+    def __init__(self, judge: JudgePool, dialect: Dialect, log: ResultLog, audit: Suite | None = None) -> None:
+        """Take the judge's pool, whose time limits are set for each operator, and where results go.
+
+        `audit` is the suite whose cases the survivors of the gate are judged on; None: the gate alone.
+        """
+        self.judge = judge
+        self.dialect = dialect
+        self.log = log
+        self.audit = audit
+        self.settings = log.settings
+        self._config = judge.config
+
+    async def run(self, task: Task, done: Done) -> Original:
+        """Judge the original and every mutant, unless the log knows them already; return the original's record.
+
+        `done` is called with every result, known ones too. Of an original that does not pass no mutant is judged.
+        """
+        results = [(mutant, self.log.results.get((mutant.operator, mutant.digest))) for mutant in task.mutants]
+        original = self.log.originals.get((task.operator.name, task.candidate.digest))
+        if original is None:
+            original = await self._original(task)
+        if original.gate.kind != "passed":
+            return original
+        self._limit(original.slowest, original.gate.seconds)
+
+        async def gate(mutant: Mutant, known: Result | None) -> tuple[Mutant, Result]:
+            result = known or await self._gate(task, original, mutant)
+            if not self._wants_audit(result):
+                done(result)
+            return mutant, result
+
+        gated = await _together(gate(mutant, known) for mutant, known in results)
+        survivors = [(mutant, result) for mutant, result in gated if self._wants_audit(result)]
+        if survivors:
+            await self._audit_all(task, original, survivors, done)
+        return self.log.originals[task.operator.name, task.candidate.digest]
+
+    def _wants_audit(self, result: Result) -> bool:
+        return self.audit is not None and result.status == "survived" and result.audit is None
+
+    def _limit(self, slowest: float, seconds: float) -> None:
+        """Set the time limits of the jobs that follow, from the times of the original."""
+        self.judge.config = self._config.model_copy(
+            update={
+                "case_seconds": min(self._config.case_seconds, TIME_FACTOR * slowest + TIME_EXTRA),
+                "candidate_seconds": min(self._config.candidate_seconds, TIME_FACTOR * seconds + 20 * TIME_EXTRA),
+            }
+        )
+
+    async def _judge(
+        self,
+        candidate: Candidate,
+        operator: Operator,
+        cases: Sequence[int] | None = None,
+        *,
+        keep_going: bool = False,
+        progress: Clock | None = None,
+    ) -> Verdict:
+        return await self.judge.judge(
+            candidate,
+            operator,
+            dtypes=self.settings.dtypes or None,
+            seed=self.settings.seed,
+            cases=cases,
+            keep_going=keep_going,
+            progress=progress,
+        )
+
+    async def _original(self, task: Task) -> Original:
+        self.judge.config = self._config
+        clock = Clock()
+        began = time.monotonic()
+        verdict = await self._judge(task.candidate, task.operator, progress=clock)
+        original = Original(
+            settings=self.settings,
+            operator=task.operator.name,
+            digest=task.candidate.digest,
+            gate=Fate.of(verdict, time.monotonic() - began),
+            cases=verdict.cases_total,
+            slowest=round(clock.slowest, 3),
+        )
+        self.log.add(original)
+        return original
+
+    async def _gate(self, task: Task, original: Original, mutant: Mutant) -> Result:
+        began = time.monotonic()
+        verdict = self._lint(task, mutant)
+        indices = max((task.operator.case_counts.get(d, 0) for d in task.operator.dtypes), default=0)
+        if verdict is None and original.cases >= SCOUT_FROM:
+            verdict = await self._judge(mutant.candidate, task.operator, spread(indices, SCOUTS))
+        if verdict is None or verdict.passed:
+            verdict = await self._judge(mutant.candidate, task.operator)
+        result = Result(
+            settings=self.settings,
+            operator=mutant.operator,
+            original=original.digest,
+            digest=mutant.digest,
+            mutator=mutant.mutator,
+            place=mutant.place,
+            function=mutant.function,
+            line=mutant.line,
+            note=mutant.note,
+            diff=mutant.diff,
+            gate=Fate.of(verdict, time.monotonic() - began),
+        )
+        self.log.add(result)
+        return result
+
+    def _lint(self, task: Task, mutant: Mutant) -> Verdict | None:
+        """Refuse a mutant for a rule that the original keeps."""
+        if not self.settings.lint:
+            return None
+        found = lint(mutant.candidate, self.dialect, task.operator)
+        if not found:
+            return None
+        old = {(v.rule, v.message) for v in lint(task.candidate, self.dialect, task.operator)}
+        new = [v for v in found if (v.rule, v.message) not in old]
+        return Verdict(kind="lint", summary=f"[{new[0].rule}] {new[0].message}") if new else None
+
+    async def _audit_all(
+        self, task: Task, original: Original, survivors: list[tuple[Mutant, Result]], done: Done
+    ) -> None:
+        assert self.audit is not None
+        try:
+            operator = self.audit.operator(task.operator.name)
+        except UnknownName:
+            for _, result in survivors:
+                done(result)
+            return
+        if original.audit is None:
+            original = await self._audit_original(task, original, operator)
+        assert original.audit is not None
+        cases = original.audit_cases
+        self._limit(original.audit_slowest, original.audit.seconds)
+
+        async def one(mutant: Mutant, result: Result) -> None:
+            # Cases that the original itself fails say nothing about a mutant.
+            verdict = (
+                Verdict(kind="untested", summary="the original passes no case of the audit")
+                if cases == ()
+                else await self._judge(mutant.candidate, operator, cases)
+            )
+            judged = result.model_copy(update={"audit": Fate.of(verdict)})
+            self.log.add(judged)
+            done(judged)
+
+        await _together(one(mutant, result) for mutant, result in survivors)
+
+    async def _audit_original(self, task: Task, original: Original, operator: Operator) -> Original:
+        self.judge.config = self._config
+        clock = Clock()
+        began = time.monotonic()
+        verdict = await self._judge(task.candidate, operator, keep_going=True, progress=clock)
+        failing = {failure.case.index for failure in verdict.failures}
+        indices = range(max((operator.case_counts.get(d, 0) for d in operator.dtypes), default=0))
+        judged = original.model_copy(
+            update={
+                "audit": Fate.of(verdict, time.monotonic() - began),
+                "audit_slowest": round(clock.slowest, 3),
+                "audit_cases": tuple(i for i in indices if i not in failing) if failing else None,
+            }
+        )
+        self.log.add(judged)
+        return judged
+
+
+def spread(count: int, wanted: int) -> list[int]:
+    """Return at most `wanted` indices below `count`, from the first to the last."""
+    if count <= wanted:
+        return list(range(count))
+    return sorted({round(i * (count - 1) / (wanted - 1)) for i in range(wanted)})
+
+
+async def _together(jobs: Iterable[Coroutine[None, None, T]]) -> list[T]:
+    """Await all jobs; when one fails, or this task is cancelled, the others end too."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(job) for job in jobs]
+    return [task.result() for task in tasks]

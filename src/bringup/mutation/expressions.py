@@ -1,0 +1,191 @@
+"""Mutations of arithmetic: operators, operands, constants, choices between two values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from bringup.mutation.mutator import Mutator
+from bringup.mutation.source import Change, Edit, SourceModule, called, keyword, same, symbol
+
+_ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift)
+_OTHER = {
+    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Div: "*", ast.BitAnd: "|", ast.BitOr: "&", ast.LShift: ">>",
+    ast.RShift: "<<", ast.FloorDiv: "%", ast.Mod: "//",
+}  # fmt: skip
+_OPPOSITE = {
+    "min": "max", "max": "min", "tl.minimum": "tl.maximum", "tl.maximum": "tl.minimum", "tl.min": "tl.max",
+    "tl.max": "tl.min", "tl.argmin": "tl.argmax", "tl.argmax": "tl.argmin", "tl.atomic_min": "tl.atomic_max",
+    "tl.atomic_max": "tl.atomic_min",
+}  # fmt: skip
+_ROUNDING = {
+    "floor": ("ceil", "trunc"), "ceil": ("floor",), "trunc": ("floor",), "rint": ("round", "floor"),
+    "nearbyint": ("round", "floor"), "round": ("rint", "floor"),
+}  # fmt: skip
+# A power of two from here on is a tile or a limit of the chip in host code: changing it is refused, or changes speed.
+TILE = 16
+
+
+def _textual(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+class OperandsSwapped(Mutator):
+    """`b - a` for `a - b`."""
+
+    id = "operands-swapped"
+    title = "the operands of `-`, `/`, `//`, `%`, `**` or a shift are swapped"
+
+    def changes(self, module: SourceModule) -> Iterator[Change]:
+        """Swap the operands of operators that do not commute."""
+        for node in module.nodes(ast.BinOp):
+            if isinstance(node.op, _ORDERED) and not _textual(node.left) and not same(node.left, node.right):
+                left, right = module.binary(node).operands
+                edits = (Edit(left, module.atom(node.right, right)), Edit(right, module.atom(node.left, left)))
+                yield Change(node, edits, f"operands of `{symbol(node.op)}` swapped in {module.code(node)}")
+
+
+class OperatorReplaced(Mutator):
+    """Another arithmetic operator."""
+
+    id = "operator-replaced"
+    title = "an arithmetic operator is another one (`+` for `-`)"
+
+    def changes(self, module: SourceModule) -> Iterator[Change]:
+        """Replace an operator by its nearest relative; drop a minus sign."""
+        for node in module.nodes(ast.BinOp):
+            new = _OTHER.get(type(node.op))
+            if new is not None and not _textual(node.left) and not _textual(node.right):
+                sign = module.binary(node).operators[0]
+                yield Change(node, (Edit(sign, new),), f"`{symbol(node.op)}` becomes `{new}` in {module.code(node)}")
+        for update in module.nodes(ast.AugAssign):
+            new = _OTHER.get(type(update.op))
+            if new is not None:
+                value = module.code(update.value)
+                text = f"{module.code(update.target)} {new}= {value}"
+                yield module.replace(update, text, f"`{symbol(update.op)}=` becomes `{new}=`")
+        for minus in module.nodes(ast.UnaryOp):
+            if isinstance(minus.op, ast.USub) and not isinstance(minus.operand, ast.Constant):
+                yield module.replace(minus, module.atom(minus.operand))
+
+
+class ConstantNudged(Mutator):
+    """A slightly different number."""
+
+    id = "constant-nudged"
+    title = "an integer constant is off by one, a float constant by one per cent"
+
+    def changes(self, module: SourceModule) -> Iterator[Change]:
+        """Nudge numbers, except those that other classes change (axes, neutral values) and tile sizes."""
+        for node in module.nodes(ast.Constant):
+            value = node.value
+            if isinstance(value, bool) or not isinstance(value, int | float) or self._elsewhere(module, node):
+                continue
+            if isinstance(value, float):
+                yield module.replace(node, repr(float(f"{value * 1.01:.12g}")) if value else "0.01")
+                continue
+            tile = value >= TILE and value & (value - 1) == 0
+            if module.place(node) != "kernel" and tile:
+                continue
+            yield module.replace(node, str(value + 1))
+            if value > 0:
+                yield module.replace(node, str(value - 1))
+
+    @staticmethod
+    def _elsewhere(module: SourceModule, node: ast.Constant) -> bool:
+        parent = module.parent(node)
+        if isinstance(parent, ast.keyword):
+            return parent.arg in {"axis", "other"}
+        if isinstance(parent, ast.Call):
+            # also int("3"), float("inf"): never numbers
+            return called(parent) in {"tl.program_id", "tl.num_programs"}
+        return False
+
+
+class MinMaxSwapped(Mutator):
+    """`max` for `min`."""
+
+    id = "min-max-swapped"
+    title = "`min` becomes `max`, and the other way round"
+
+    def changes(self, module: SourceModule) -> Iterator[Change]:
+        """Exchange minima and maxima."""
+        for call in module.nodes(ast.Call):
+            if new := _OPPOSITE.get(called(call)):
+                yield module.replace(call.func, new)
+
+
+class ArmsSwapped(Mutator):
+    """`where(c, b, a)` for `where(c, a, b)`."""
+
+    id = "arms-swapped"
+    title = "the two arms of `tl.where` or of `a if c else b` are swapped"
+
+    def changes(self, module: SourceModule) -> Iterator[Change]:
+        """Swap the arms of choices."""
+        for call in module.nodes(ast.Call):
+            if called(call) == "tl.where" and len(call.args) == 3:
+                yield from module.swap(call, call.args[1], call.args[2], f"arms swapped in {module.code(call)}")
+        for choice in module.nodes(ast.IfExp):
+            yield from module.swap(choice, choice.body, choice.orelse, f"arms swapped in {module.code(choice)}")
+
+
+class RoundingChanged(Mutator):
+    """Another way of rounding."""
+
+    id = "rounding"
+    title = "another rounding: `ceil` for `floor`, a cast or a rounding step left out"
+
+    def changes(self, module: SourceModule) -> Iterator[Change]:
+        """Exchange rounding functions; leave out a cast inside a kernel."""
+        for call in module.nodes(ast.Call):
+            name = called(call)
+            stem, _, last = name.rpartition(".")
+            for new in _ROUNDING.get(last, ()) if stem else ():
+                if stem != "tl" or new in {"floor", "ceil"}:
+                    yield module.replace(call.func, f"{stem}.{new}")
+            if module.place(call) == "kernel" and self._narrows(module, call):
+                assert isinstance(call.func, ast.Attribute)
+                yield module.replace(call, module.code(call.func.value), f"cast left out: {module.code(call)}")
+
+    @staticmethod
+    def _narrows(module: SourceModule, call: ast.Call) -> bool:
+        """Whether the call is a cast that can matter: widening an index only does beyond 2^31 elements."""
+        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "to" and call.args):
+            return False
+        if keyword(call, "bitcast") is not None:
+            return False
+        value, dtype = call.func.value, module.code(call.args[0])
+        index = isinstance(value, ast.Call) and called(value) in {"tl.program_id", "tl.arange", "tl.num_programs"}
+        return not (index and dtype in {"tl.int64", "tl.int32"})
+
+
+def _number(node: ast.expr | None) -> bool | int | float | None:
+    """Return the value of a number as it is written, with its sign; None for anything else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _number(node.operand)
+        return None if value is None else -value
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int | float) else None
+
+
+class DefaultChanged(Mutator):
+    """Another default value of the wrapper."""
+
+    id = "default-changed"
+    title = "a default value of the wrapper's arguments is another one"
+
+    def changes(self, module: SourceModule) -> Iterator[Change]:
+        """Flip, nudge or replace the wrapper's defaults."""
+        wrapper = module.functions.get("wrapper")
+        if wrapper is None:
+            return
+        for default in (*wrapper.args.defaults, *wrapper.args.kw_defaults):
+            value = _number(default)
+            if default is None:
+                continue
+            if isinstance(value, bool):
+                yield module.replace(default, str(not value))
+            elif isinstance(value, int):
+                yield module.replace(default, str(value + 1))
+            elif isinstance(value, float):
+                yield module.replace(default, repr(float(f"{value * 2:.12g}")) if value else "1.0")

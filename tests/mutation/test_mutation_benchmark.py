@@ -1,0 +1,260 @@
+"""The benchmark's own logic against a judge that decides by rule: order, limits, resumption, audit, scores."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bringup.candidate import Candidate
+from bringup.config import JudgeConfig
+from bringup.errors import UnknownOperator
+from bringup.mutation import (
+    Benchmark,
+    Equivalents,
+    Mark,
+    Original,
+    Result,
+    ResultLog,
+    Settings,
+    Task,
+    make_task,
+    mutants_of,
+    report,
+    stale_marks,
+)
+from bringup.mutation.benchmark import spread
+from bringup.mutation.view import summary, survivors_page
+from bringup.operators import Operator
+from bringup.suites import get_suite
+from bringup.targets import get_target
+from bringup.verdict import CaseId, CaseResult, Verdict, VerdictKind
+
+SOURCE = """@triton.jit
+def kernel_double(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    tl.store(y_ptr + i, x + x, mask=mask)
+
+
+def wrapper(x):
+    y = torch.empty_like(x)
+    n = x.numel()
+    if n > 0:
+        kernel_double[(triton.cdiv(n, 64),)](x.contiguous(), y, n, BLOCK=64)
+    return y
+"""
+ORIGINAL = Candidate(source=SOURCE)
+SETTINGS = Settings(suite="conformance", target="vpe:pe64")
+Rule = Callable[[str, Operator], VerdictKind]
+
+
+class RuleJudge:
+    """Judges by the candidate's text; remembers what it was asked, and under which limits."""
+
+    def __init__(self, rule: Rule, seconds: float = 0.0) -> None:
+        self.rule = rule
+        self.seconds = seconds
+        self.config = JudgeConfig()
+        self.asked: list[tuple[str, str, tuple[int, ...] | None, JudgeConfig]] = []
+
+    async def judge(
+        self, candidate: Candidate, operator: Operator, *, cases: Iterable[int] | None = None, **options: Any
+    ) -> Verdict:
+        chosen = None if cases is None else tuple(cases)
+        self.asked.append((candidate.source, operator.suite, chosen, self.config))
+        kind = self.rule(candidate.source, operator)
+        if (progress := options.get("progress")) is not None:
+            await asyncio.sleep(self.seconds)
+            progress("case", "passed")
+        await asyncio.sleep(0)
+        failures: tuple[CaseResult, ...] = ()
+        if options.get("keep_going") and kind != "passed":
+            failures = (CaseResult(case=CaseId(operator="double", dtype="int32", index=2), kind=kind),)
+        return Verdict(kind=kind, summary=kind, failures=failures, cases_total=operator.cases_total)
+
+
+class AuditSuite:
+    name = "audit"
+
+    def __init__(self, known: bool = True) -> None:
+        self.known = known
+
+    def operator(self, name: str) -> Operator:
+        if not self.known:
+            raise UnknownOperator(name, [], "audit")
+        return Operator(name=name, suite="audit", category="Other", case_counts={"float32": 4, "int32": 3})
+
+
+def by_text(killed: str, otherwise: VerdictKind = "passed", kind: VerdictKind = "wrong") -> Rule:
+    return lambda source, _: kind if killed in source else otherwise
+
+
+def task(mutators: Iterable[str] = ("boundary", "mask-dropped", "operator-replaced")) -> Task:
+    from bringup.mutation import MUTATORS
+
+    return make_task(
+        get_suite("conformance"), "double", ORIGINAL, mutators=[m for m in MUTATORS if m.id in set(mutators)]
+    )
+
+
+def run(
+    judge: RuleJudge,
+    out: Path,
+    work: Task | None = None,
+    audit: AuditSuite | None = None,
+    settings: Settings = SETTINGS,
+) -> tuple[list[Result], Original]:
+    results: list[Result] = []
+    dialect = get_target("vpe:pe64").dialect()
+    benchmark = Benchmark(judge, dialect, ResultLog(out, settings), audit)  # type: ignore[arg-type]
+    original = asyncio.run(benchmark.run(work or task(), results.append))
+    return results, original
+
+
+def test_killed_survived_and_the_score(tmp_path: Path) -> None:
+    results, original = run(RuleJudge(by_text("i <= n")), tmp_path)
+    assert original.gate.kind == "passed"
+    assert {r.digest for r in results} == {m.digest for m in task().mutants}
+    assert {r.mutator for r in results if r.status == "killed"} == {"boundary"}
+    made = report(SETTINGS, results, Equivalents())
+    assert made.total.killed == 1
+    assert made.total.survived == len(results) - 1
+    assert made.by_mutator["boundary"].gate_score == 0.5  # `n > 0` lives
+    assert made.by_operator["double"] == made.total
+    assert made.kills == {"wrong": 1}
+    assert "i <= n" not in survivors_page(made)
+    assert "+    if n >= 0:" in survivors_page(made)
+
+
+@pytest.mark.parametrize(("kind", "status"), [("timed_out", "timed_out"), ("compile", "invalid"), ("lint", "invalid")])
+def test_time_outs_have_their_column_and_stillborn_mutants_are_not_in_the_score(
+    tmp_path: Path, kind: VerdictKind, status: str
+) -> None:
+    results, _ = run(RuleJudge(by_text("i <= n", kind=kind)), tmp_path)
+    assert {r.status for r in results if r.mutator == "boundary"} == {status, "survived"}
+    count = report(SETTINGS, results, Equivalents()).by_mutator["boundary"]
+    assert (count.timed_out, count.invalid) == ((1, 0) if status == "timed_out" else (0, 1))
+    assert count.gate_score == (0.5 if status == "timed_out" else 0.0)
+
+
+def test_the_linter_refuses_before_the_judge_is_asked(tmp_path: Path) -> None:
+    judge = RuleJudge(by_text("nothing"))
+    work = task()
+    broken = work.mutants[0].model_copy(update={"source": "import os\n" + SOURCE})
+    results, _ = run(judge, tmp_path, Task(work.operator, ORIGINAL, (broken,)))
+    assert (results[0].gate.kind, results[0].status) == ("lint", "invalid")
+    assert [asked[0] for asked in judge.asked] == [SOURCE]
+    other = Settings(suite="conformance", target="vpe:pe64", lint=False)
+    results, _ = run(judge, tmp_path, Task(work.operator, ORIGINAL, (broken,)), settings=other)
+    assert results[0].status == "survived"
+
+
+def test_an_original_that_fails_is_not_mutated(tmp_path: Path) -> None:
+    judge = RuleJudge(by_text("", kind="wrong"))
+    results, original = run(judge, tmp_path)
+    assert results == []
+    assert len(judge.asked) == 1
+    made = report(SETTINGS, results, Equivalents(), [original])
+    assert made.not_mutated == {"double": "wrong: wrong"}
+    assert "double was not mutated" in summary(made)
+
+
+def test_time_limits_come_from_the_original(tmp_path: Path) -> None:
+    judge = RuleJudge(by_text("i <= n"), seconds=0.2)
+    _, original = run(judge, tmp_path)
+    assert judge.asked[0][3].case_seconds == JudgeConfig().case_seconds
+    limits = {asked[3].case_seconds for asked in judge.asked[1:]}
+    assert limits == {10 * original.slowest + 2}
+    assert 4 <= limits.pop() < 10
+
+
+def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    run(RuleJudge(by_text("i <= n")), tmp_path)
+    lines = (tmp_path / "results.jsonl").read_text().splitlines()
+    # the original and one mutant are there; the next line was half written when the process was killed
+    (tmp_path / "results.jsonl").write_text("\n".join(lines[:2]) + "\n" + lines[2][:40])
+    judge = RuleJudge(by_text("i <= n"))
+    results, _ = run(judge, tmp_path)
+    done = json.loads(lines[1])["digest"]
+    assert {r.digest for r in results} == {m.digest for m in task().mutants}
+    assert all(Candidate(source=asked[0]).digest not in {done, ORIGINAL.digest} for asked in judge.asked)
+    again = RuleJudge(by_text("never asked"))
+    assert {r.digest: r.status for r in run(again, tmp_path)[0]} == {r.digest: r.status for r in results}
+    assert again.asked == []
+
+
+def test_other_settings_do_not_use_old_results(tmp_path: Path) -> None:
+    run(RuleJudge(by_text("i <= n")), tmp_path)
+    judge = RuleJudge(by_text("i <= n"))
+    run(judge, tmp_path, settings=Settings(suite="conformance", target="vpe:pe64", seed=1))
+    assert len({asked[0] for asked in judge.asked}) == len(task().mutants) + 1
+
+
+def test_many_cases_are_scouted_and_survivors_still_run_all_of_them(tmp_path: Path) -> None:
+    work = task(["boundary"])
+    many = work.operator.model_copy(update={"case_counts": {"float32": 30, "int32": 20}})
+    judge = RuleJudge(by_text("i <= n"))
+    results, _ = run(judge, tmp_path, Task(many, ORIGINAL, work.mutants))
+    cases = {r.status: [a[2] for a in judge.asked if Candidate(source=a[0]).digest == r.digest] for r in results}
+    assert cases == {"killed": [(0, 7, 14, 22, 29)], "survived": [(0, 7, 14, 22, 29), None]}
+    assert spread(3, 5) == [0, 1, 2]
+
+
+def test_the_audit_judges_survivors_on_the_cases_that_the_original_passes(tmp_path: Path) -> None:
+    def rule(source: str, operator: Operator) -> VerdictKind:
+        if operator.suite == "audit":
+            return "wrong" if source == SOURCE or "n >= 0" in source else "passed"
+        return "wrong" if "i <= n" in source else "passed"
+
+    run(RuleJudge(rule), tmp_path, task(["boundary"]))  # the gate alone, first
+    judge = RuleJudge(rule)
+    results, original = run(judge, tmp_path, task(["boundary"]), AuditSuite())
+    assert original.audit_cases == (0, 1, 3)  # it fails the one with index 2
+    asked = [(source != SOURCE, suite, cases) for source, suite, cases, _ in judge.asked]
+    assert asked == [(False, "audit", None), (True, "audit", (0, 1, 3))]
+    assert {(r.status, r.audit_status) for r in results} == {("killed", None), ("survived", "killed")}
+    made = report(SETTINGS, results, Equivalents())
+    assert (made.total.gate_score, made.total.audit_score) == (0.5, 1.0)
+    assert made.survivors == ()
+    assert run(RuleJudge(rule), tmp_path, task(["boundary"]), AuditSuite())[0] == results
+
+
+def test_an_operator_that_the_audit_does_not_know_has_no_audit_score(tmp_path: Path) -> None:
+    results, _ = run(RuleJudge(by_text("i <= n")), tmp_path, task(["boundary"]), AuditSuite(known=False))
+    made = report(SETTINGS, results, Equivalents())
+    assert made.total.gate_score == 0.5
+    assert made.total.audit_score is None
+
+
+def test_marked_survivors_leave_the_score_and_are_listed(tmp_path: Path) -> None:
+    results, _ = run(RuleJudge(by_text("i <= n")), tmp_path, task(["boundary"]))
+    alive = next(r for r in results if r.status == "survived")
+    dead = next(r for r in results if r.status == "killed")
+    reason = "with no elements the grid is empty"
+    marks = Equivalents({"double": [Mark(mutant=r.digest[:12], reason=reason) for r in (alive, dead)]})
+    made = report(SETTINGS, results, marks)
+    # a mutant that the tests notice is not equivalent, whatever is written
+    assert (made.total.equivalent, made.total.killed, made.total.valid) == (1, 1, 1)
+    assert made.total.gate_score == 1.0
+    assert [item.reason for item in made.equivalents] == [reason]
+    assert reason in survivors_page(made)
+    data = made.data()
+    assert isinstance(data["total"], dict)
+    assert data["total"]["gate_score"] == 1.0
+
+
+def test_a_mark_without_a_mutant_is_reported() -> None:
+    digest = mutants_of("double", ORIGINAL)[0].digest
+    marks = Equivalents({
+        "double": [
+            Mark(mutant=digest[:16], reason="a reason that is long enough"),
+            Mark(mutant="0" * 12, reason="a reason that is long enough"),
+        ]
+    })  # fmt: skip
+    assert stale_marks({"double": ORIGINAL, "row_sum": ORIGINAL}, marks) == {"double": ("0" * 12,)}
