@@ -289,5 +289,10 @@ def _is_copy(output: torch.Tensor, tensor: torch.Tensor) -> bool:
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
-    left, right = (t.detach().contiguous().reshape(-1).view(torch.uint8) for t in (one, other))
+    left, right = (_dense(t).view(torch.uint8) for t in (one, other))
     return bool(torch.equal(left, right))
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    # Not `contiguous()`: it leaves a tensor of one element with the stride that it has, and that cannot be seen as bytes.
+    return tensor.detach().clone(memory_format=torch.contiguous_format).reshape(-1)

@@ -77,7 +77,7 @@ class Rerunner:
     def first_difference(self, one: Run, other: Run) -> str | None:
         """Say where the bits of two runs differ first."""
         for (path, left), (_, right) in zip(one.tensors, other.tensors, strict=False):
-            a, b = (t.detach().contiguous().reshape(-1) for t in (left, right))
+            a, b = (t.detach().clone(memory_format=torch.contiguous_format).reshape(-1) for t in (left, right))
             if a.dtype != b.dtype or a.shape != b.shape:
                 return f"{path} has another dtype or shape"
             width = a.element_size()
