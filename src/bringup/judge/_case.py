@@ -294,5 +294,5 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    # Not `contiguous()`: it leaves a tensor of one element with the stride that it has, and that cannot be seen as bytes.
+    # Not `contiguous()`: it leaves the stride of a single element as it is, which cannot be seen as bytes then.
     return tensor.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
