@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bringup.judge import _codec
+from bringup.judge import _codec, _compare
 from bringup.judge._case import CaseJudge, Outcome
 from bringup.verdict import Violation
 
@@ -73,6 +73,14 @@ class Rerunner:
         except Exception:
             return False
         return True
+
+    def answers(self, run: Run, case: CaseJudge) -> bool:
+        """Whether a call returned the right answer of another case, tensor by tensor."""
+        wanted = _codec.tensors_of(case.answer(), "output")
+        return len(wanted) == len(run.tensors) and not any(
+            _compare.compare_tensors(one, other, case.inputs.rtol, case.inputs.atol, path)
+            for (path, one), (_, other) in zip(wanted, run.tensors, strict=True)
+        )
 
     def first_difference(self, one: Run, other: Run) -> str | None:
         """Say where the bits of two runs differ first."""
