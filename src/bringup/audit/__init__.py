@@ -2,20 +2,50 @@
 
 from bringup.audit.adding import add_choices, additions_path, stale_definitions
 from bringup.audit.definition import Definition, definition_of, definitions
+from bringup.audit.records import (
+    AUDIT_FOLDER,
+    STANDINGS,
+    AuditRecord,
+    Basis,
+    Example,
+    Standing,
+    Totals,
+    load_all,
+    totals_of,
+)
+from bringup.audit.subjects import Subject, Subjects, of_file, of_library, of_recordings, of_run
 from bringup.audit.vacuity import TRIVIAL, Choice, Choices, DtypeResult, OperatorResult, choose, survey
+from bringup.audit.work import Options, audit
 
 __all__ = [
+    "AUDIT_FOLDER",
+    "STANDINGS",
     "TRIVIAL",
+    "AuditRecord",
+    "Basis",
     "Choice",
     "Choices",
     "Definition",
     "DtypeResult",
+    "Example",
     "OperatorResult",
+    "Options",
+    "Standing",
+    "Subject",
+    "Subjects",
+    "Totals",
     "add_choices",
     "additions_path",
+    "audit",
     "choose",
     "definition_of",
     "definitions",
+    "load_all",
+    "of_file",
+    "of_library",
+    "of_recordings",
+    "of_run",
     "stale_definitions",
     "survey",
+    "totals_of",
 ]

@@ -2,20 +2,132 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+from bringup.cli._runs import RunsDirOption
+
+if TYPE_CHECKING:
+    from bringup.audit import Subjects
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+DEFAULT = "judge"
+
+
+class _Group(TyperGroup):
+    """`bringup audit RUN` is short for `bringup audit judge RUN`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     audit = typer.Typer(
-        help="Tests that no model sees: they decide 'trusted'. And the tests of the tests.", no_args_is_help=True
+        cls=_Group,
+        help="Tests that no model sees: they decide 'trusted'. `bringup audit RUN` is `bringup audit judge RUN`.",
+        no_args_is_help=True,
     )
+    audit.command(DEFAULT)(judge)
     audit.command("vacuity")(vacuity)
     app.add_typer(audit, name="audit")
+
+
+def judge(
+    subject: Annotated[
+        str | None, typer.Argument(metavar="[OP|RUN]", help="An operator (with FILE), or a run: id, folder, `latest`.")
+    ] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Candidate of the operator OP.")] = None,
+    library: Annotated[
+        Path | None, typer.Option("--library", metavar="DIR", help="Every candidate of a folder of OP.py files.")
+    ] = None,
+    recordings: Annotated[
+        str | None,
+        typer.Option("--recordings", metavar="SET", help="The last candidate of each recorded dialog: name or path."),
+    ] = None,
+    ops: Annotated[
+        list[str] | None, typer.Option("--ops", help="Only these operators: names, globs, @FILE; repeatable.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Target (default: that of the run or the recordings, else vpe:pe64).")
+    ] = None,
+    dtype: Annotated[list[str] | None, typer.Option(help="Only these dtypes (repeatable).")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the cases.")] = 0,
+    additions: Annotated[
+        Path | None, typer.Option("--additions", metavar="FILE", help="Gate additions on top of the shipped ones.")
+    ] = None,
+    gate: Annotated[bool, typer.Option("--gate/--no-gate", help="Judge the gate's cases as well.")] = True,
+    lint: Annotated[bool, typer.Option("--lint/--no-lint", help="Lint the candidates first.")] = True,
+    compiles: Annotated[bool, typer.Option("--compile/--no-compile", help="The real compile.")] = True,
+    case_seconds: Annotated[float, typer.Option(help="Time limit of one case.")] = 60.0,
+    candidate_seconds: Annotated[float, typer.Option(help="Time limit of one candidate's gate or audit.")] = 1800.0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Judge workers.")] = 2,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where the audit is kept (default: RUN/audit, or bringup-audits/)."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Judge anew what is already audited.")] = False,
+    runs_dir: RunsDirOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Judge candidates on the audit's cases, which no model ever sees; say which may be trusted.
+
+    'Trusted' is a candidate that passes its gate (judged here too, unless --no-gate) and every case of the audit.
+    Each audit is stored when it is done: an interrupted command goes on where it stopped. Exit code 1 when a
+    candidate is not trusted.
+    """
+    from bringup.cli._audit import run_audit
+    from bringup.cli._judging import check_dtypes
+    from bringup.config import JudgeConfig
+
+    check_dtypes(dtype)
+    subjects, folder = _subjects(subject, file, library, recordings, runs_dir)
+    config = JudgeConfig(case_seconds=case_seconds, candidate_seconds=candidate_seconds)
+    settings = {
+        "target": target or subjects.target or "vpe:pe64",
+        "dtypes": tuple(dtype or subjects.dtypes or ()),
+        "suite": f"opinfo:{additions}" if additions is not None else subjects.suite,
+        "seed": seed,
+        "jobs": jobs,
+        "gate": gate,
+        "lints": lint,
+        "compiles": compiles,
+        "judge": config,
+    }
+    trusted = run_audit(subjects, settings, out or folder, ops=ops, again=again, as_json=json_output)
+    if not trusted:
+        raise typer.Exit(1)
+
+
+def _subjects(
+    subject: str | None, file: Path | None, library: Path | None, recordings: str | None, runs_dir: Path | None
+) -> tuple[Subjects, Path | None]:
+    """Return what is to be audited and where the audit is kept by default."""
+    from bringup.audit import AUDIT_FOLDER, of_file, of_library, of_recordings, of_run
+    from bringup.cli._runs import open_named
+    from bringup.errors import ConfigError
+    from bringup.suites import get_suite
+
+    given = [subject is not None, library is not None, recordings is not None]
+    if sum(given) != 1:
+        raise ConfigError("command line", "name one thing to audit", "OP FILE, RUN, --library DIR or --recordings SET")
+    kept = Path("bringup-audits")
+    if library is not None:
+        names = [operator.name for operator in get_suite("opinfo").operators()]
+        return of_library(library, names), kept / library.resolve().name
+    if recordings is not None:
+        return of_recordings(recordings), kept / f"recordings-{Path(recordings).name}"
+    assert subject is not None
+    if file is not None:
+        get_suite("opinfo").operator(subject)  # raises UnknownOperator with close names
+        return of_file(subject, file), None
+    with open_named(subject, runs_dir) as run:
+        return of_run(run), run.folder / AUDIT_FOLDER
 
 
 def vacuity(

@@ -1,0 +1,232 @@
+"""Judge candidates on the audit's cases, several at once, each verdict stored as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from bringup import __version__
+from bringup.audit.records import AuditRecord, Basis, Example, family_of_result, load, record_file, save
+from bringup.audit.subjects import Subject
+from bringup.config import JudgeConfig
+from bringup.errors import ConfigError, StoreError
+from bringup.judge import Judge, JudgePool
+from bringup.linter import lint
+from bringup.operators import DTYPES, Operator
+from bringup.suites import additions_for, get_suite
+from bringup.targets import get_target
+from bringup.verdict import Verdict
+
+MOST_EXAMPLES = 8  # families whose first failing case is judged again alone, to be shown in full
+Progress = Callable[[str, int], None]  # operator, cases judged since the last call
+Finished = Callable[[AuditRecord, bool], None]  # record, whether it was stored earlier
+
+
+@dataclass(frozen=True)
+class Options:
+    """How candidates are audited."""
+
+    target: str = "vpe:pe64"
+    suite: str = "opinfo"  # of the gate; "opinfo:PATH" with a file of additions
+    dtypes: tuple[str, ...] = DTYPES
+    seed: int = 0
+    jobs: int = 2
+    gate: bool = True  # judge the gate as well
+    lints: bool = True
+    compiles: bool = True
+    judge: JudgeConfig = field(default_factory=JudgeConfig)
+
+    @property
+    def audit_suite(self) -> str:
+        """The audit suite that knows the same additions as the gate."""
+        base, _, additions = self.suite.partition(":")
+        if base != "opinfo":
+            raise ConfigError(f"suite {base}", "has no audit", "audits are made for the operators of opinfo")
+        return f"audit:{additions}" if additions else "audit"
+
+
+async def audit(
+    subjects: Sequence[Subject],
+    options: Options,
+    folder: Path | None,
+    *,
+    again: bool = False,
+    progress: Progress | None = None,
+    finished: Finished | None = None,
+    judge: Judge | None = None,
+) -> dict[str, AuditRecord]:
+    """Audit every subject and return the records by operator, in the order of the subjects.
+
+    A record in `folder` with the same basis is taken as it is unless `again`; new ones are stored there at once, so
+    that an interrupted audit goes on where it stopped. `judge` replaces the pool (tests).
+    """
+    auditor = _Auditor(options)
+    records: dict[str, AuditRecord] = {}
+    todo = []
+    for subject in subjects:
+        stored = None if again or folder is None else _stored(folder, auditor.basis(subject), subject.operator)
+        if stored is None:
+            todo.append(subject)
+            continue
+        records[subject.operator] = stored
+        if finished is not None:
+            finished(stored, True)
+    if todo:
+        gate = asyncio.Semaphore(max(1, options.jobs))
+        async with AsyncExitStack() as stack:
+            if judge is None:
+                pool = JudgePool(options.target, options.judge, jobs=options.jobs, compiles=options.compiles)
+                judge = await stack.enter_async_context(pool)
+
+            async def one(subject: Subject) -> None:
+                async with gate:
+                    record = await auditor.record(subject, judge, progress)
+                if folder is not None:
+                    save(folder, record)
+                records[subject.operator] = record
+                if finished is not None:
+                    finished(record, False)
+
+            await _all(one(subject) for subject in todo)
+    return {subject.operator: records[subject.operator] for subject in subjects}
+
+
+async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run all at once; the first error ends the others and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for work in works:
+                group.create_task(work)
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+def _stored(folder: Path, basis: Basis, operator: str) -> AuditRecord | None:
+    path = record_file(folder, operator)
+    if not path.is_file():
+        return None
+    try:
+        record = load(path)
+    except StoreError:
+        return None  # judged again, and overwritten
+    return record if record.basis == basis else None
+
+
+@functools.cache
+def _cases_digest() -> str:
+    """Return a digest of the code that builds the audit's cases."""
+    root = Path(str(files("bringup.suites")))
+    state = hashlib.sha256()
+    for path in sorted([*root.glob("_opinfo_*.py"), *(root / "audit").glob("*.py")]):
+        state.update(path.read_bytes())
+    return state.hexdigest()[:16]
+
+
+class _Auditor:
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.gate_suite = get_suite(options.suite)
+        self.audit_suite = get_suite(options.audit_suite)
+        self.additions = additions_for(options.suite.partition(":")[2] or None)
+        self.dialect = get_target(options.target).dialect()
+
+    def basis(self, subject: Subject) -> Basis:
+        """Return what the outcome of the subject's audit hangs on."""
+        options = self.options
+        counts = self.gate_suite.operator(subject.operator).case_counts
+        draws = {dtype: self.additions.draws(subject.operator, dtype) for dtype in options.dtypes}
+        return Basis(
+            candidate=subject.candidate.digest,
+            target=options.target,
+            suite=options.suite,
+            dtypes=options.dtypes,
+            seed=options.seed,
+            gate_cases={dtype: counts[dtype] for dtype in options.dtypes if counts.get(dtype)} if options.gate else {},
+            draws={dtype: families for dtype, families in draws.items() if families},
+            version=__version__,
+            cases=_cases_digest(),
+        )
+
+    async def record(self, subject: Subject, judge: Judge, progress: Progress | None) -> AuditRecord:
+        """Judge gate and audit."""
+        began = time.monotonic()
+        operator = self.gate_suite.operator(subject.operator)
+        gate = self._linted(subject, operator)
+        worth = gate is None
+        if gate is None and self.options.gate:
+            gate = await self._judge(judge, subject, operator, progress)
+            worth = gate.kind != "untested"
+        audited = None
+        examples: tuple[Example, ...] = ()
+        if worth:
+            operator = self.audit_suite.operator(subject.operator)
+            audited = await self._judge(judge, subject, operator, progress, keep_going=True)
+            examples = await self._examples(judge, subject, operator, audited)
+        return AuditRecord(
+            operator=subject.operator,
+            origin=subject.origin,
+            basis=self.basis(subject),
+            gate=gate,
+            covered=subject.covered if gate is None else gate.passed,
+            audit=audited,
+            examples=examples,
+            seconds=round(time.monotonic() - began, 3),
+        )
+
+    def _linted(self, subject: Subject, operator: Operator) -> Verdict | None:
+        """Return the linter's verdict when it refuses the candidate."""
+        violations = lint(subject.candidate, self.dialect, operator) if self.options.lints else ()
+        if not violations:
+            return None
+        summary = f"{len(violations)} violation{'s' if len(violations) > 1 else ''} of the linter's rules"
+        return Verdict(kind="lint", summary=summary, violations=tuple(violations))
+
+    async def _judge(
+        self,
+        judge: Judge,
+        subject: Subject,
+        operator: Operator,
+        progress: Progress | None,
+        keep_going: bool = False,
+        case: tuple[str, int] | None = None,
+    ) -> Verdict:
+        def advance(_case: str, _kind: str) -> None:
+            if progress is not None:
+                progress(subject.operator, 1)
+
+        return await judge.judge(
+            subject.candidate,
+            operator,
+            dtypes=self.options.dtypes if case is None else (case[0],),
+            seed=self.options.seed,
+            cases=None if case is None else (case[1],),
+            keep_going=keep_going,
+            progress=advance if progress is not None else None,
+        )
+
+    async def _examples(
+        self, judge: Judge, subject: Subject, operator: Operator, audited: Verdict
+    ) -> tuple[Example, ...]:
+        """Return the first failing case of each family in full: the audit's verdict has only the very first."""
+        examples: dict[str, Example] = {}
+        for result in audited.failures:
+            family = family_of_result(result)
+            if family in examples or len(examples) == MOST_EXAMPLES:
+                continue
+            if result.case == audited.case:
+                verdict = audited.model_copy(update={"failures": ()})
+            else:
+                alone = await self._judge(judge, subject, operator, None, case=(result.case.dtype, result.case.index))
+                # A failure that needs its predecessors does not show alone: then the short result has to do.
+                verdict = alone if not alone.passed else Verdict(kind=result.kind, summary=result.summary)
+            verdict = verdict.model_copy(update={"case": result.case, "environment": {}})
+            examples[family] = Example(family=family, verdict=verdict)
+        return tuple(examples.values())
