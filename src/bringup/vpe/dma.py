@@ -5,7 +5,8 @@ races) and the DMA counters are here. Each returns an i32: 0, or 1 after writing
 
 Signatures (all integers i64 unless noted; `mask` is one i8 an element or null; local buffers are dense, row-major):
   vpe_load  (ptr ctx, site, arg, esize, base, n0, s0, n1, s1, n2, s2, ptr box, ptr mask, ptr local)
-             strided block, strides in bytes; box = first and last index (exclusive) of each axis, or null
+             strided block, strides in bytes; box = first and last index (exclusive) of each axis, or null;
+             local = null checks and counts a contiguous block without copying it
   vpe_store (the same)
   vpe_gather / vpe_scatter (ptr ctx, site, arg, esize, base, stride, ptr addresses, n, ptr mask, ptr local)
   vpe_check (ptr ctx, site, arg, address, nbytes, esize, mode) one contiguous run; mode 0 read, 1 write, 2 atomic
@@ -69,6 +70,33 @@ def _scan(unit: Unit, name: str, stop_at_one: bool) -> None:
         f.leave_if(f.emit(f"icmp {'ne' if stop_at_one else 'eq'} i8 {byte}, 0"), out)
         pos.value = here + 1
     f.ret(f"i64 {pos.value.min_signed('%n')}")
+    f.finish()
+
+
+def _next_other(unit: Unit) -> None:
+    """First position in `n` bytes that differs from the pattern (eight equal bytes), or n."""
+    f = Function(unit, "vpe_next_other", "i64", _args("bytes", "n", "pattern"))
+    pos = f.variable(0)
+    tail = f.new_label("tail")
+    with f.forever() as (_, _out):
+        here = pos.value
+        f.leave_if((here + 8).cmp("sgt", "%n"), tail)
+        word = Int(f, f.emit(f"load i64, ptr {f.gep8('%bytes', here)}, align 1")) ^ "%pattern"
+        with f.when(word.cmp("ne", 0)):
+            zeros = f.i(f.emit(f"call i64 @llvm.cttz.i64(i64 {word}, i1 true)"))
+            f.ret(f"i64 {here + (zeros >> 3)}")
+        pos.value = here + 8
+    f.do("unreachable")
+    f.open = False
+    f.label(tail)
+    mark = f.emit("trunc i64 %pattern to i8")
+    with f.forever() as (_, out):
+        here = pos.value
+        f.leave_if(here.cmp("sge", "%n"), out)
+        byte = f.emit(f"load i8, ptr {f.gep8('%bytes', here)}")
+        f.leave_if(f.emit(f"icmp ne i8 {byte}, {mark}"), out)
+        pos.value = here + 1
+    f.ret(f"i64 {pos.value}")
     f.finish()
 
 
@@ -181,14 +209,15 @@ def _check(unit: Unit) -> None:
     with f.when(f.emit(f"and i1 {readonly}, {f.i('%mode').cmp('ne', 0)}")):
         fail(FaultKind.READ_ONLY)
     with f.when((kinds & L.RANGE_SHADOW).cmp("ne", 0)):
-        shadow = f.pointer(address + f.load64(record, L.SHADOW))
+        shadow, pattern = f.pointer(address + f.load64(record, L.SHADOW)), f.load64(record, L.MARK)
         mark, probe, over = f.new_label("mark"), f.new_label("probe"), f.new_label("over")
         f.cond(f.i("%mode").cmp("eq", 1), mark, probe)
         f.label(mark)
-        f.do(f"call void @llvm.memset.p0.i64(ptr {shadow}, i8 1, i64 {nbytes}, i1 false)")
+        byte = f.emit(f"trunc i64 {pattern} to i8")
+        f.do(f"call void @llvm.memset.p0.i64(ptr {shadow}, i8 {byte}, i64 {nbytes}, i1 false)")
         f.br(over)
         f.label(probe)
-        first = f.i(f.emit(f"call i64 @vpe_next_zero(ptr {shadow}, i64 0, i64 {nbytes})"))
+        first = f.i(f.emit(f"call i64 @vpe_next_other(ptr {shadow}, i64 {nbytes}, i64 {pattern})"))
         f.leave_if(first.cmp("sge", nbytes), over)
         fail(FaultKind.POISON, address + first)
         f.label(over)
@@ -265,7 +294,7 @@ def _elements(unit: Unit, write: bool) -> None:
         f.br(ready)
     f.label(ready)
     has_shadow = (kinds & L.RANGE_SHADOW).cmp("ne", 0)
-    shadow = f.load64(record, L.SHADOW)
+    shadow, pattern = f.load64(record, L.SHADOW), f.load64(record, L.MARK)
     done, moved = f.new_label("finish"), f.variable(0)
     labels = {size: f.new_label(f"size{size}") for size in (1, 2, 4, 8)}
     f.do(
@@ -296,13 +325,13 @@ def _elements(unit: Unit, write: bool) -> None:
             address = here.value
             with f.when(has_shadow):
                 mark = f.pointer(address + shadow)
-                pattern = ONES & ((1 << (8 * size)) - 1)
+                wanted = pattern if size == 8 else f.emit(f"trunc i64 {pattern} to {type_}")
                 if write:
-                    f.do(f"store {type_} {pattern}, ptr {mark}, align 1")
+                    f.do(f"store {type_} {wanted}, ptr {mark}, align 1")
                 else:
                     seen = f.emit(f"load {type_}, ptr {mark}, align 1")
                     # the slow path finds the culprit again and reports it
-                    f.leave_if(f.emit(f"icmp ne {type_} {seen}, {pattern}"), slow)
+                    f.leave_if(f.emit(f"icmp ne {type_} {seen}, {wanted}"), slow)
             _copy(f, write, f.pointer(address), f.gep8("%local", f.i(i) * size), type_)
             moved.value = moved.value + 1
             f.br(skip)
@@ -428,7 +457,8 @@ def _block(unit: Unit, write: bool) -> None:
                 f.ret("i32 1")
             memory, here = f.pointer(address), f.gep8(local, first * esize)
             source, target = (here, memory) if write else (memory, here)
-            f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {nbytes}, i1 false)")
+            with f.when(f.emit("icmp ne ptr %local, null")):
+                f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {nbytes}, i1 false)")
             f.leave_if(stop.cmp("sge", last2), out)
             start.value = stop
         f.br(next_row)
@@ -445,6 +475,7 @@ def write_dma(unit: Unit) -> None:
     _fault(unit)
     _scan(unit, "vpe_next_one", True)
     _scan(unit, "vpe_next_zero", False)
+    _next_other(unit)
     _race(unit)
     _check(unit)
     for write in (False, True):

@@ -23,7 +23,8 @@ class Buffer:
     writable: bool = True
     freed: bool = False
     initialised: Any = None
-    """NumPy uint8 array with one byte for each byte, 1 once written; None if everything is initialised."""
+    """NumPy uint8 array with one byte for each byte, `mark` once written; None if everything is initialised."""
+    mark: int = 1
     label: str = ""
     """What the owner calls it, for messages."""
 

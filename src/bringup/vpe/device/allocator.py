@@ -15,6 +15,7 @@ import collections
 import ctypes
 import mmap
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -28,6 +29,8 @@ CANARY = 0xCA
 _ARENA_BYTES = 16 << 20
 _OWN_MAPPING_BYTES = 1 << 20
 _CHECKED_POISON_BYTES = 64 << 10
+_REUSED_MARKS = 64 << 10
+_LAST_MARK = 255
 _QUARANTINED_BLOCKS = 4096
 """Bounds the records that small allocations leave, and with them the time to find an address."""
 
@@ -60,8 +63,11 @@ class Allocation:
     """Counts allocations of the process from 1."""
     red_zone: int
     block: Block
-    initialised: npt.NDArray[np.uint8] | None = None
-    """One byte for each byte: 1 once written. None if nothing is to be checked: all is written, or tracking was off."""
+    marks: npt.NDArray[np.uint8] | None = None
+    """One byte for each byte: `mark` once written. None if nothing is to be checked: all is written, or tracking was
+    off."""
+    mark: int = 1
+    """Grows with every owner of the array behind `marks`, so that it need not be cleared in between."""
     freed: bool = False
     label: str = ""
     """A name for messages, set by whoever knows one (an argument's name)."""
@@ -75,10 +81,15 @@ class Allocation:
         """Whether `nbytes` from `address` lie within."""
         return self.base <= address and address + nbytes <= self.end
 
+    @property
+    def initialised(self) -> npt.NDArray[np.uint8] | None:
+        """A copy of the map of written bytes, one byte for each byte, 1 or 0; None if nothing is to be checked."""
+        return None if self.marks is None else (self.marks == self.mark).view(np.uint8)
+
     def mark_written(self, offset: int, nbytes: int) -> None:
         """Note that `nbytes` from byte `offset` were written; does nothing without tracking."""
-        if self.initialised is not None:
-            self.initialised[offset : offset + nbytes] = 1
+        if self.marks is not None:
+            self.marks[offset : offset + nbytes] = self.mark
 
     def describe(self) -> str:
         """One line for messages."""
@@ -180,6 +191,8 @@ class Allocator:
         self._bases: list[int] = []
         self._records: dict[int, Allocation] = {}
         self._damage: list[str] = []
+        self._spare_marks: dict[int, list[tuple[npt.NDArray[np.uint8], int]]] = {}
+        self._spare_bytes = 0
         self._dead: collections.deque[Allocation] = collections.deque()
         _allocators.add(self)
 
@@ -209,10 +222,44 @@ class Allocator:
             statistics.peak_allocated = max(statistics.peak_allocated, statistics.allocated)
             allocation = Allocation(base, nbytes, statistics.allocations, red_zone, block)
             if self.track_initialised:
-                allocation.initialised = np.zeros(nbytes, np.uint8)
+                self._give_marks(allocation)
             bisect.insort(self._bases, base)
             self._records[base] = allocation
             return Owner(allocation, self._release)
+
+    def _give_marks(self, allocation: Allocation) -> None:
+        """A map for the bytes of an allocation, from a former owner if it is large: fresh pages cost more than it."""
+        nbytes, spare = allocation.nbytes, self._spare_marks.get(allocation.block.size)
+        if spare:
+            marks, mark = spare.pop()
+            self._spare_bytes -= len(marks)
+            if mark == _LAST_MARK:
+                marks.fill(0)
+                mark = 0
+            allocation.marks, allocation.mark = marks[:nbytes], mark + 1
+        else:
+            large = nbytes >= _REUSED_MARKS
+            allocation.marks = np.zeros(allocation.block.size if large else nbytes, np.uint8)[:nbytes]
+
+    def forget_marks(self, allocation: Allocation) -> None:
+        """Drop the map of an allocation: all of it is written."""
+        with self._lock:
+            self._take_marks(allocation)
+
+    def _take_marks(self, allocation: Allocation) -> None:
+        view, allocation.marks = allocation.marks, None
+        if view is None or allocation.nbytes < _REUSED_MARKS:
+            return
+        marks = view.base
+        del view
+        # two: this name and the argument. A launch on another thread, or a reader, may still hold a view
+        if (
+            marks is not None
+            and sys.getrefcount(marks) == 2
+            and self._spare_bytes + len(marks) <= self.quarantine_limit
+        ):
+            self._spare_marks.setdefault(len(marks), []).append((marks, allocation.mark))
+            self._spare_bytes += len(marks)
 
     def _take(self, size: int) -> Block:
         free = self._free.get(size)
@@ -267,7 +314,7 @@ class Allocator:
             # One fill serves twice: freed memory is poisoned, and the next owner finds it poisoned.
             _fill(allocation.base, POISON, allocation.nbytes + allocation.red_zone)
             allocation.freed = True
-            allocation.initialised = None
+            self._take_marks(allocation)
             self._quarantine.append(allocation)
             self.statistics.frees += 1
             self.statistics.allocated -= allocation.nbytes
@@ -374,6 +421,8 @@ class Allocator:
     def _flush(self) -> None:
         while self._quarantine:
             self._retire(self._quarantine.popleft())
+        self._spare_marks.clear()
+        self._spare_bytes = 0
         for size in [size for size in self._free if size >= _OWN_MAPPING_BYTES]:
             self._cached -= size * len(self._free.pop(size))
 

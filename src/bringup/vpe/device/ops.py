@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from bringup.vpe.device import tensors
@@ -156,8 +157,8 @@ def resize_(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> A
         if kept:
             host_storage(grown)[:kept].copy_(host_storage(storage)[:kept])
             old, new = storage._vpe_owner.allocation, grown._vpe_owner.allocation
-            if old.initialised is not None and new.initialised is not None:
-                new.initialised[:kept] = old.initialised
+            if new.marks is not None:
+                new.marks[:kept] = new.mark if old.initialised is None else old.initialised * np.uint8(new.mark)
         storage = grown
     return tensors.set_tensor(tensor, storage, offset, size, stride)
 

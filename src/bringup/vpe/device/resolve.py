@@ -29,7 +29,8 @@ def buffer_of(argument: Any, pointer: int) -> Buffer | None:
         base=allocation.base,
         nbytes=allocation.nbytes,
         freed=allocation.freed,
-        initialised=allocation.initialised,
+        initialised=allocation.marks,
+        mark=allocation.mark,
         label=allocation.label or f"allocation #{allocation.sequence}",
     )
 

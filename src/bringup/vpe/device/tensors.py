@@ -188,30 +188,30 @@ def allocation_of_tensor(tensor: Any) -> Allocation | None:
 def mark_written(tensor: Any) -> None:
     """Note in the map of initialised bytes, where there is one, that every element of a tensor was written."""
     allocation = allocation_of_tensor(tensor)
-    if allocation is None or allocation.initialised is None:
+    if allocation is None or allocation.marks is None:
         return
     width = tensor.element_size()
     if tensor.numel() * width == allocation.nbytes and tensor.is_contiguous():
         # No map means that all is written: what came from the host whole is not checked any more, which is faster.
-        allocation.initialised = None
+        allocator().forget_marks(allocation)
         return
     stride = [step * width for step in tensor.stride()]
-    marks = torch.from_numpy(allocation.initialised)
-    marks.as_strided((*tensor.size(), width), (*stride, 1), tensor.storage_offset() * width).fill_(1)
+    marks = torch.from_numpy(allocation.marks)
+    marks.as_strided((*tensor.size(), width), (*stride, 1), tensor.storage_offset() * width).fill_(allocation.mark)
 
 
 def copy_marks(source: Any, target: Any) -> None:
     """After a copy within the device: bytes that were never written stay so in the copy."""
     before, after = allocation_of_tensor(source), allocation_of_tensor(target)
-    if after is None or after.initialised is None:
+    if after is None or after.marks is None:
         return
-    if before is None or before.initialised is None or source.dtype != target.dtype:
+    if before is None or before.marks is None or source.dtype != target.dtype:
         mark_written(target)
         return
     views = []
     for allocation, tensor in ((before, source.expand_as(target)), (after, target)):
         width = tensor.element_size()
         stride = [step * width for step in tensor.stride()]
-        marks = torch.from_numpy(allocation.initialised)
+        marks = torch.from_numpy(allocation.marks)
         views.append(marks.as_strided((*tensor.size(), width), (*stride, 1), tensor.storage_offset() * width))
-    views[1].copy_(views[0])
+    views[1].copy_((views[0] == before.mark).to(torch.uint8).mul_(after.mark))
