@@ -188,3 +188,74 @@ def test_descriptor_gather():
     x, index, o = torch.randn(64, 32), torch.randint(0, 64, (16,), dtype=torch.int32), torch.empty(16, 32)
     k_descriptor_gather[(1,)](x, index, o, B=16)
     assert torch.equal(o, x[index.long()])
+
+
+@triton.jit
+def k_overwritten(x, o, n, B: tl.constexpr, HOW: tl.constexpr):
+    """Blocks that are used after, or while, their memory is written: a load takes the values of its own time."""
+    i = tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=3.0)
+    if HOW == "store":
+        tl.store(x + i, v * 0 - 1, mask=i < n)
+        tl.store(o + i, v * 2)
+    elif HOW == "shifted":
+        tl.store(x + i + 1, v, mask=i < n - 1)
+        tl.store(o + i, tl.load(x + i, mask=i < n, other=3.0) * 2)
+    elif HOW == "loop":
+        for k in range(3):
+            tl.store(x + i, v + k, mask=i < n)
+        tl.store(o + i, v * 2)
+    elif HOW == "branch":
+        if n > 2:
+            tl.store(x + i, v * 0, mask=i < n)
+        tl.store(o + i, v * 2)
+    elif HOW == "atomic":
+        tl.atomic_add(x + i, v, mask=i < n)
+        tl.store(o + i, v * 2)
+    elif HOW == "both":
+        w = tl.sum(v, 0)
+        tl.store(x + i, v + 1, mask=i < n)
+        tl.store(o + i, tl.load(x + i, mask=i < n, other=3.0) - v + w)
+
+
+@pytest.mark.parametrize("n", [100, 128])
+@pytest.mark.parametrize("how", ["store", "shifted", "loop", "branch", "atomic", "both"])
+def test_a_block_keeps_the_values_of_its_load(how, n):
+    x, o = torch.randn(n), torch.zeros(128)
+    seen = torch.full((128,), 3.0)
+    seen[:n] = x
+    k_overwritten[(1,)](x, o, n, B=128, HOW=how)
+    if how == "shifted":
+        wanted = seen.clone()
+        wanted[1:n] = seen[: n - 1]
+        torch.testing.assert_close(o, wanted * 2)
+    elif how == "both":
+        one = torch.zeros(128)
+        one[:n] = 1
+        torch.testing.assert_close(o, one + seen.sum(), rtol=1e-5, atol=1e-4)
+    else:
+        assert torch.equal(o, seen * 2)
+
+
+@triton.jit
+def k_stays(x, w, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(o + i, e / tl.sum(e, 0) * tl.load(w + i, mask=i < n), mask=i < n)
+
+
+def test_blocks_read_where_they_lie_are_checked_and_counted_as_copied_ones():
+    n = 4 * 256 - 60  # three whole blocks, and one that is cut
+    x, w, o = torch.randn(n), torch.randn(n), torch.empty(n)
+    k_stays[(4,)](x, w, o, n, B=256)
+    wanted = torch.cat([part.softmax(0) for part in x.split(256)]) * w
+    torch.testing.assert_close(o[: 3 * 256], wanted[: 3 * 256])
+    totals = vpe.last_launches(1)[0].totals
+    assert totals["bytes_in"] == 2 * 4 * n
+    assert totals["bytes_out"] == 4 * n
+    assert totals["requests"] == 12
+    with pytest.raises(vpe.VpeFault) as caught:
+        k_stays[(4,)](x, w, o, 4 * 256, B=256)
+    assert caught.value.dump["kind"] == "out_of_bounds"
+    assert caught.value.dump["program"] == [3, 0, 0]

@@ -45,23 +45,52 @@ def load(low: Lowering, op: Op) -> None:
     if not pointer.type.is_tensor:
         _scalar_load(low, op)
         return
-    target = low.buffer(op.result)
+    target = low.address(low.allocate(op.result))
     box, whole = _box(low, op.operands[:2])
     mask, nothing = ("null", False) if box else _mask(low, op.operands[1:2])
-
-    def fill() -> None:
-        if len(op.operands) > 2:
-            low.put(op.operands[2], target)
-        else:
-            _zero(low, target, op.result.type.nbytes)
+    if op.result in low.plan.windows and mask == "null" and not nothing:
+        _window(low, op, target, box, whole)
+        return
 
     if box:
         with low.f.when(low.f.emit(f"xor i1 {whole}, true")):
-            fill()
+            _fill(low, op, target)
     elif mask != "null" or nothing:
-        fill()
+        _fill(low, op, target)
     if not nothing:
         _transfer(low, op, pointer, mask, target, op.result.type, "load", box)
+
+
+def _fill(low: Lowering, op: Op, target: str) -> None:
+    """What the masked-off elements of a load hold."""
+    if len(op.operands) > 2:
+        low.put(op.operands[2], target)
+    else:
+        _zero(low, target, op.result.type.nbytes)
+
+
+def _window(low: Lowering, op: Op, target: str, box: list[tuple[str, str]], whole: str) -> None:
+    """Load a contiguous block: if all of it is active it is checked and read where it lies, else copied."""
+    f = low.f
+    place = f.alloca("ptr")
+    f.do(f"store ptr {target}, ptr {place}")
+
+    def look() -> None:
+        start = _transfer(low, op, op.operands[0], "null", "null", op.result.type, "load", [])
+        f.do(f"store ptr {f.pointer(start)}, ptr {place}")
+
+    if box:
+        copy, done = f.new_label("copy"), f.new_label("loaded")
+        f.leave_if(f.emit(f"xor i1 {whole}, true"), copy)
+        look()
+        f.br(done)
+        f.label(copy)
+        _fill(low, op, target)
+        _transfer(low, op, op.operands[0], "null", target, op.result.type, "load", box)
+        f.label(done)
+    else:
+        look()
+    low.windows[op.result] = f.emit(f"load ptr, ptr {place}")
 
 
 def store(low: Lowering, op: Op) -> None:
@@ -120,7 +149,8 @@ def _transfer(
     type_: Type,
     kind: str,
     box: list[tuple[str, str]],
-) -> None:
+) -> str:
+    """Emit the call of the DMA engine; gives the address of the first element if the access is a straight walk."""
     walk = low.plan.affine.of(pointer)
     argument = argument_of(low, pointer)
     size = type_.bytes
@@ -157,7 +187,7 @@ def _transfer(
                 f"ptr {bounds}, ptr {mask}, ptr {local})"
             )
             low.check(status)
-            return
+            return start
     name = "vpe_gather" if kind == "load" else "vpe_scatter"
     f.unit.declare(name, "i32", "ptr", *["i64"] * 5, "ptr", "i64", "ptr", "ptr")
     with low.scratch(pointer.type.nbytes) as listed:
@@ -170,6 +200,7 @@ def _transfer(
             f"i64 {type_.numel}, ptr {mask}, ptr {local})"
         )
         low.check(status)
+    return ""
 
 
 def _checked(low: Lowering, op: Op, pointer: Value, address: str, size: int, mode: int) -> None:

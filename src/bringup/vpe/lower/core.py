@@ -88,6 +88,8 @@ class Lowering:
         self.arena = Arena(shared.arena, reuse=shared.dump_site is None and len(func.blocks) == 1)
         self.scalars: dict[Value, V] = {}
         self.buffers: dict[Value, int] = {}
+        self.windows: dict[Value, str] = {}
+        """Loaded block -> pointer to it, in device memory or in its buffer."""
         self.one = Lanes(function, 1)
         self.counts: Tally[int] = Tally()
         self.scope: list[Value] = []
@@ -150,7 +152,8 @@ class Lowering:
 
     def buffer(self, value: Value) -> str:
         """Pointer to a tensor's buffer."""
-        return self.address(self.allocate(value))
+        window = self.windows.get(self.plan.root(value))
+        return window if window is not None else self.address(self.allocate(value))
 
     def release(self, op: Op) -> None:
         """Free what dies with this operation."""

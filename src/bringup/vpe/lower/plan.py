@@ -8,8 +8,8 @@ consumers would cost more than keeping it.
 
 from __future__ import annotations
 
-from bringup.vpe.ir import Block, Func, Op, Value
-from bringup.vpe.lower.affine import AffineAnalysis
+from bringup.vpe.ir import Block, Func, Op, Type, Value
+from bringup.vpe.lower.affine import AffineAnalysis, Expr
 from bringup.vpe.lower.elementwise import ELEMENTWISE, SPECIAL
 from bringup.vpe.lower.masks import Box, box_of
 
@@ -21,6 +21,9 @@ LAYOUT = {
     "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.trans", "tt.make_range", "tt.join", "tt.split", "arith.constant",
     "tt.reshape", "ub.poison",
 }  # fmt: skip
+_WRITES = {"tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.call"}
+_WINDOW_BYTES = 256
+"""Blocks below this are cheaper to copy than to branch for."""
 SINKS = {
     "tt.store",
     "tt.print",
@@ -61,6 +64,8 @@ class Plan:
         self.in_place: dict[Value, Value] = {}
         """Yielded value -> the loop argument whose buffer it may overwrite directly."""
         self.order: dict[Op, int] = {}
+        self.windows: set[Value] = set()
+        """Loaded blocks that may be read where they lie in device memory: nothing is written until their last use."""
         self._cost: dict[Value, int] = {}
         self._depth: dict[Value, int] = {}
         self._level: dict[Op, int] = {}
@@ -71,6 +76,7 @@ class Plan:
         for op in reversed(self._ops):
             for value in op.results:
                 self._decide(value)
+        self._writers = [op for op in self._ops if op.name in _WRITES]
         structured = len(func.blocks) == 1
         self._loops()
         if structured:
@@ -293,6 +299,29 @@ class Plan:
                 if ancestor is not None and self.order[ancestor] > self.order[last]:
                     last = ancestor
             self.dead_after.setdefault(last, []).append(value)
+            if value.op.name == "tt.load" and self._is_window(value, last):
+                self.windows.add(value)
+
+    def _is_window(self, value: Value, last: Op) -> bool:
+        """Whether a loaded block, last used by `last` of its own block, can stay in device memory until then."""
+        load = value.op
+        if load is None or value.type.nbytes < _WINDOW_BYTES:
+            return False
+        walk = self.affine.of(load.operands[0])
+        if walk is None or not _dense(walk.strides, value.type):
+            return False
+        for sink in self._all_sinks(value):
+            if sink.name in ("tt.store", *_WRITES) or (
+                sink.name in WHOLE and sink.name not in ("tt.reduce", "tt.load")
+            ):
+                return False
+        first, end = self.order[load], self._end(last)
+        return not any(first < self.order[op] <= end for op in self._writers)
+
+    def _end(self, op: Op) -> int:
+        """Number of the last operation within an operation."""
+        numbers = [self._end(inner) for region in op.regions for inner in region.ops if inner in self.order]
+        return max([self.order[op], *numbers])
 
     def _all_sinks(self, value: Value) -> set[Op]:
         found = self.sinks(value)
@@ -300,6 +329,16 @@ class Plan:
             if source is value:
                 found |= self._all_sinks(alias)
         return found
+
+
+def _dense(strides: tuple[Expr, ...], type_: Type) -> bool:
+    """Whether a walk in bytes goes through one contiguous, row-major block."""
+    step = type_.bytes
+    for size, stride in zip(reversed(type_.dims), reversed(strides), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
 
 
 def _constant(value: Value) -> bool:
