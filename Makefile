@@ -14,8 +14,8 @@ test: install
 	$(MAKE) check
 
 check: install
-	$(BIN)/ruff check src tests benchmarks scripts
-	$(BIN)/ruff format --check src tests benchmarks scripts
+	$(BIN)/ruff check src tests benchmarks scripts examples/*.py
+	$(BIN)/ruff format --check src tests benchmarks scripts examples/*.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

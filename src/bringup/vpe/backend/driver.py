@@ -47,7 +47,7 @@ class VpeUtils:
         from bringup.vpe.kernel import load
 
         loaded = load(name, kernel)
-        return loaded, loaded, 0, 0, 1 << 30
+        return loaded, loaded, 1, 0, 1 << 30  # scripts divide by the registers of a thread
 
 
 class VpeDriver(DriverBase):  # type: ignore[misc]
