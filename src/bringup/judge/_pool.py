@@ -95,17 +95,23 @@ class JudgePool:
         keep_going: bool = False,
         profile: bool = False,
         progress: Progress | None = None,
+        without_guards: Iterable[str] = (),
     ) -> Verdict:
-        """Judge `candidate` on the operator's cases of `dtypes` (all five by default)."""
+        """Judge `candidate` on the operator's cases of `dtypes` (all five by default).
+
+        `without_guards` switches guards off for this job, beside those that the configuration leaves out.
+        """
         reason = operator.not_applicable(self.target.features)
         if reason is not None:
             return Verdict(kind="untested", summary=f"not applicable on {self.target_spec}: {reason}")
         job = self._job(candidate, operator, dtypes, seed, cases)
         job |= {
+            "guards": [guard for guard in guards_but(without_guards) if guard in self.guards],
             "keep_going": keep_going or self.config.keep_going,
             "profile": profile,
             "progress": progress is not None,
         }
+        job["environment"]["guards"] = job["guards"]
         await self._start()
         assert self._free is not None
         slot = await self._free.get()
@@ -148,7 +154,6 @@ class JudgePool:
             "dtypes": list(DTYPES if dtypes is None else dtypes),
             "seed": seed,
             "cases": None if cases is None else list(cases),
-            "guards": list(self.guards),
             "case_seconds": config.case_seconds,
             "candidate_seconds": config.candidate_seconds,
             "memory_mb": config.memory_mb,
@@ -168,7 +173,6 @@ class JudgePool:
             "target": self.target_spec,
             "versions": versions,
             "seed": seed,
-            "guards": list(self.guards),
             "compile_for": list(self.compile_for),
         }
 

@@ -103,6 +103,7 @@ class _Runner:
             with recorded(self.recorder, self.overseer), self.overseer.calling(request["mode"], device):
                 result = self.module.wrapper(*args, **kwargs)
                 self.target.worker_synchronize()
+            found = self.overseer.take()
         except BaseException as error:
             reply: dict[str, Any] = {
                 "error": _traceback(error),
@@ -110,15 +111,17 @@ class _Runner:
                 "compile_log": self.target.worker_compile_log(error),
                 "kernel": self.recorder.latest,
             }
-            return reply | self._facts(launches), []
+            return reply | self._facts(launches, self.overseer.take()), []
+        if found:
+            return self._facts(launches, found), []  # what a candidate has tampered with need not even be encoded
         reply, payloads = self._results(result, [args, kwargs], device)
-        return reply | self._facts(launches), payloads
+        return reply | self._facts(launches, found), payloads
 
-    def _facts(self, launches: int) -> dict[str, Any]:
+    def _facts(self, launches: int, found: list[list[Any]]) -> dict[str, Any]:
         return {
             "launches": self.recorder.launches - launches,
             "specialisations": self.recorder.take(),
-            "found": self.overseer.take()[:20],
+            "found": found[:20],
             "counters": self.target.worker_counters() if self.profiles else [],
         }
 

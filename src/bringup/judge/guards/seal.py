@@ -52,6 +52,7 @@ class Seal(Watch):
     def start(self) -> None:
         """Take the impression; Triton patches and restores itself while kernels run, so calls are looked at after."""
         self.attributes: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+        self.closed: list[tuple[str, type, frozenset[str]]] = []  # a new attribute of a class hides an inherited one
         for name in MODULES:
             module = sys.modules.get(name)
             if module is not None:
@@ -60,6 +61,7 @@ class Seal(Watch):
             found = getattr(sys.modules.get(module_name), class_name, None)
             if found is not None:
                 self._press(f"{module_name}.{class_name}", found.__dict__)
+                self.closed.append((f"{module_name}.{class_name}", found, frozenset(found.__dict__)))
         self.code: list[tuple[str, FunctionType, CodeType]] = []
         for name, module in list(sys.modules.items()):
             if name.startswith("bringup.judge") and isinstance(module, ModuleType):
@@ -81,11 +83,15 @@ class Seal(Watch):
             self._press(f"{name}.{value.__name__}", value.__dict__)
 
     def finish(self) -> None:
-        """Compare; what is new (a module imported lazily, say) is nobody's patch."""
+        """Compare; what is new in a module (another module imported lazily, say) is nobody's patch."""
         for name, namespace, kept in self.attributes:
             for key, value in kept.items():
                 if namespace.get(key) is not value:
                     self.findings.append(Finding(self.id, f"the candidate replaced {name}.{key}"))
+        for name, found, keys in self.closed:
+            self.findings += [
+                Finding(self.id, f"the candidate added {name}.{key}") for key in found.__dict__ if key not in keys
+            ]
         for name, function, code in self.code:
             if function.__code__ is not code:
                 self.findings.append(Finding(self.id, f"the candidate replaced the code of {name}"))
