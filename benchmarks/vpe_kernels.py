@@ -1,8 +1,9 @@
 """vpe against Triton's interpreter and PyTorch on the CPU: the same kernels, medians and ratios in one run.
 
-    python benchmarks/vpe_kernels.py [--json] [--repeat 15]
+    python benchmarks/vpe_kernels.py [--json] [--repeat 25] [--threads 1] [--no-interpreter]
 
-Also measures what poison checks and race detection cost, compilation, and the overhead of a launch.
+Every call makes its result anew, as PyTorch does. Also measures what checks for memory never written and race detection
+cost, and the overhead of a launch.
 """
 
 from __future__ import annotations
@@ -94,112 +95,161 @@ def sort(x, o, N: tl.constexpr):
     tl.store(o + i, tl.sort(tl.load(x + i)))
 
 
-def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any], Callable[[], Any], bool]]:
-    """Name -> (launch, reference, result, memory-bound)."""
+Case = tuple[Callable[[], Any], Callable[[], Any], bool]
+
+
+def cases(where: str) -> dict[str, Case]:
+    """Name -> (kernel on a device into a fresh tensor, PyTorch on the CPU, whether memory bounds it)."""
     n = 1 << 20
-    x, y, o = torch.randn(n), torch.randn(n), torch.empty(n)
-    m = torch.randn(1024, 1024)
-    mo = torch.empty_like(m)
-    w, b = torch.randn(1024), torch.randn(1024)
-    a1, a2, a3 = torch.randn(256, 256), torch.randn(256, 256), torch.empty(256, 256)
-    index, small = torch.randint(0, n, (n,), dtype=torch.int32), torch.randn(64, 512)
-    long_index = index.long()
-    so = torch.empty_like(small)
-    go, co, to, sm = torch.empty(n), torch.empty_like(m), torch.empty_like(m), torch.empty_like(m)
+    host = {
+        "x": torch.randn(n), "y": torch.randn(n), "m": torch.randn(1024, 1024), "w": torch.randn(1024),
+        "b": torch.randn(1024), "p": torch.randn(256, 256), "q": torch.randn(256, 256), "s": torch.randn(64, 512),
+        "i": torch.randint(0, n, (n,), dtype=torch.int32),
+    }  # fmt: skip
+    hx, hy, hm, hw, hb, hp, hq, hs, hi = host.values()
+    x, y, m, w, b, p, q, s, i = (tensor.to(where) for tensor in host.values())
+    long_index = hi.long()
+
+    def into(like: Any, launch: Callable[[Any], Any]) -> Callable[[], Any]:
+        def run() -> Any:
+            o = torch.empty(like.shape, device=where)
+            launch(o)
+            return o
+
+        return run
+
     return {
-        "vector add 2^20": (lambda: vector_add[(1024,)](x, y, o, n, B=1024), lambda: x + y, lambda: o, True),
-        "softmax 1024x1024": (lambda: softmax[(1024,)](m, sm, 1024, 1024, B=1024), lambda: m.softmax(1),
-        lambda: sm, True),
+        "vector add 2^20": (into(x, lambda o: vector_add[(1024,)](x, y, o, n, B=1024)), lambda: hx + hy, True),
+        "softmax 1024x1024": (
+            into(m, lambda o: softmax[(1024,)](m, o, 1024, 1024, B=1024)), lambda: hm.softmax(1), True,
+        ),
         "layer norm 1024x1024": (
-            lambda: layer_norm[(1024,)](m, w, b, mo, 1024, 1e-5, B=1024),
-            lambda: torch.nn.functional.layer_norm(m, (1024,), w, b), lambda: mo, True,
+            into(m, lambda o: layer_norm[(1024,)](m, w, b, o, 1024, 1e-5, B=1024)),
+            lambda: torch.nn.functional.layer_norm(hm, (1024,), hw, hb), True,
         ),
         "matmul 256^3": (
-            lambda: matmul[(4, 4)](a1, a2, a3, 256, 256, 256, BM=64, BN=64, BK=32), lambda: a1 @ a2, lambda: a3, False,
+            into(p, lambda o: matmul[(4, 4)](p, q, o, 256, 256, 256, BM=64, BN=64, BK=32)), lambda: hp @ hq, False,
         ),
-        "gather 2^20": (lambda: gather[(1024,)](x, index, go, n, B=1024), lambda: x[long_index], lambda: go, True),
-        "cumsum 1024x1024": (lambda: cumsum[(1024,)](m, co, N=1024), lambda: m.cumsum(1), lambda: co, True),
+        "gather 2^20": (into(x, lambda o: gather[(1024,)](x, i, o, n, B=1024)), lambda: hx[long_index], True),
+        "cumsum 1024x1024": (into(m, lambda o: cumsum[(1024,)](m, o, N=1024)), lambda: hm.cumsum(1), True),
         "transpose 1024x1024": (
-            lambda: transpose[(16, 16)](m, to, 1024, 1024, B=64), m.T.contiguous, lambda: to, True,
+            into(m, lambda o: transpose[(16, 16)](m, o, 1024, 1024, B=64)), hm.T.contiguous, True,
         ),
-        "sort 64x512": (lambda: sort[(64,)](small, so, N=512), lambda: small.sort(1)[0], lambda: so, False),
+        "sort 64x512": (into(s, lambda o: sort[(64,)](s, o, N=512)), lambda: hs.sort(1)[0], False),
     }  # fmt: skip
 
 
-def median(call: Callable[[], Any], repeat: int) -> float:
-    call()
-    times = []
-    for _ in range(repeat):
-        begin = time.perf_counter()
+def interleaved(calls: dict[str, Callable[[], Any]], repeat: int) -> dict[str, list[float]]:
+    """Seconds of every call, taken in turns, so that a busy machine is busy for all of them; sorted."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
         call()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+    for _ in range(repeat):
+        for name, call in calls.items():
+            begin = time.perf_counter()
+            call()
+            times[name].append(time.perf_counter() - begin)
+    return {name: sorted(values) for name, values in times.items()}
 
 
-def interpreter(repeat: int) -> dict[str, float]:
+def median(call: Callable[[], Any], repeat: int) -> float:
+    """Median seconds of a call after one that does not count."""
+    return statistics.median(interleaved({"": call}, repeat)[""])
+
+
+def once(call: Callable[[], Any]) -> float:
+    """Seconds of one call, of the second one if the first was quick."""
+    begin = time.perf_counter()
+    call()
+    first = time.perf_counter() - begin
+    return first if first > 2 else median(call, 3)
+
+
+def interpreter() -> dict[str, float]:
     """The same kernels in a process of the interpreter (it is chosen when a kernel is defined)."""
     env = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, __file__, "--child", "--repeat", str(repeat)]
+    command = [sys.executable, __file__, "--child"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--repeat", type=int, default=25)
+    parser.add_argument("--threads", type=int, help="host threads of vpe and of PyTorch; all by default")
+    parser.add_argument("--no-interpreter", action="store_true", help="it takes minutes, most of them for the sort")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
-        print(json.dumps({name: median(launch, args.repeat) for name, (launch, *_) in cases().items()}))
+        print(json.dumps({name: once(launch) for name, (launch, *_) in cases("cpu").items()}))
         return
     with tempfile.TemporaryDirectory() as folder:
         os.environ["BRINGUP_VPE_CACHE"] = os.path.join(folder, "objects")
         os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
-        report = measure(args.repeat)
+        report = measure(args.repeat, args.threads, not args.no_interpreter)
     if args.json:
         print(json.dumps(report, indent=1))
         return
+    print("milliseconds; 'best' of the run beside medians; ratios are vpe with all checks over torch eager")
     print(
-        f"{'kernel':24}{'vpe ms':>9}{'torch ms':>10}{'/torch':>8}{'interp ms':>11}"
-        f"{'speed-up':>10}{'first ms':>10}{'race ms':>9}"
+        f"{'kernel':22}{'vpe':>8}{'best':>8}{'no checks':>11}{'race':>8}{'torch':>8}{'best':>8}{'ratio':>8}{'best':>7}"
+        f"{'interpreter':>13}{'speed-up':>10}"
     )
     for row in report["kernels"]:
-        print(
-            f"{row['name']:24}{row['vpe_ms']:9.3f}{row['torch_ms']:10.3f}{row['vpe_ms'] / row['torch_ms']:8.2f}"
-            f"{row['interpreter_ms']:11.1f}{row['speedup']:10.0f}{row['first_ms']:10.1f}{row['race_ms']:9.1f}"
+        line = (
+            f"{row['name']:22}{row['vpe_ms']:8.2f}{row['vpe_best_ms']:8.2f}{row['unchecked_ms']:11.2f}"
+            f"{row['race_ms']:8.1f}{row['torch_ms']:8.2f}{row['torch_best_ms']:8.2f}{row['ratio']:8.2f}"
+            f"{row['best_ratio']:7.2f}"
         )
-    print(f"geometric mean against the interpreter: {report['geometric_mean']:.0f}x")
+        if "speedup" in row:
+            line += f"{row['interpreter_ms']:13.1f}{row['speedup']:10.0f}"
+        print(line + ("" if row["memory_bound"] else "   (not memory-bound)"))
+    if "geometric_mean" in report:
+        print(f"geometric mean against the interpreter: {report['geometric_mean']:.0f}x")
     print(f"launch overhead (one program, five arguments): {report['launch_us']:.0f} us")
 
 
-def measure(repeat: int) -> dict[str, Any]:
+def measure(repeat: int, threads: int | None, slowly: bool) -> dict[str, Any]:
     from bringup import vpe
-    from bringup.vpe import native
+    from bringup.vpe import device, native
 
+    device.enable()
     vpe.activate("permissive")
     native.runtime()
-    slow = interpreter(3)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    slow = interpreter() if slowly else {}
     rows = []
-    for name, (launch, reference, result, bound) in cases().items():
-        begin = time.perf_counter()
-        launch()
-        first = time.perf_counter() - begin
-        torch.testing.assert_close(result(), reference(), rtol=1e-4, atol=1e-4)
-        fast, eager = median(launch, repeat), median(reference, repeat)
-        with vpe.launch_mode(race=True):
-            race = median(launch, 3)
-        rows.append(
-            {
-                "name": name, "vpe_ms": fast * 1e3, "torch_ms": eager * 1e3, "interpreter_ms": slow[name] * 1e3,
-                "speedup": slow[name] / fast, "first_ms": first * 1e3, "race_ms": race * 1e3, "memory_bound": bound,
-            }
-        )  # fmt: skip
-    x = torch.zeros(64)
-    overhead = median(lambda: [vector_add[(1,)](x, x, x, 64, B=64) for _ in range(200)], 5) / 200
-    mean = math.exp(statistics.fmean(math.log(row["speedup"]) for row in rows))
-    return {"kernels": rows, "geometric_mean": mean, "launch_us": overhead * 1e6}
+    with vpe.launch_mode(threads=threads):
+        for name, (launch, reference, bound) in cases("vpe").items():
+            torch.testing.assert_close(launch().cpu(), reference(), rtol=1e-4, atol=1e-4)
+
+            def unchecked(launch: Callable[[], Any] = launch) -> Any:
+                with vpe.launch_mode(checks=False):
+                    return launch()
+
+            times = interleaved({"vpe": launch, "torch": reference, "unchecked": unchecked}, repeat)
+            with vpe.launch_mode(race=True):
+                race = median(launch, 3)
+            middle = {kind: statistics.median(values) for kind, values in times.items()}
+            best = {kind: values[0] for kind, values in times.items()}
+            row = {
+                "name": name, "memory_bound": bound, "vpe_ms": middle["vpe"] * 1e3, "vpe_best_ms": best["vpe"] * 1e3,
+                "torch_ms": middle["torch"] * 1e3, "torch_best_ms": best["torch"] * 1e3,
+                "unchecked_ms": middle["unchecked"] * 1e3, "race_ms": race * 1e3,
+                "ratio": middle["vpe"] / middle["torch"], "best_ratio": best["vpe"] / best["torch"],
+            }  # fmt: skip
+            if name in slow:
+                row |= {"interpreter_ms": slow[name] * 1e3, "speedup": slow[name] / middle["vpe"]}
+            rows.append(row)
+        x = torch.zeros(64).to("vpe")
+        overhead = median(lambda: [vector_add[(1,)](x, x, x, 64, B=64) for _ in range(200)], 5) / 200
+    report: dict[str, Any] = {"kernels": rows, "launch_us": overhead * 1e6}
+    if slow:
+        report["geometric_mean"] = math.exp(statistics.fmean(math.log(row["speedup"]) for row in rows))
+    return report
 
 
 if __name__ == "__main__":
