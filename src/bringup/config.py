@@ -95,6 +95,7 @@ class RunConfig(Section):
     ops: tuple[str, ...] = ("all",)  # globs, @file, all, recorded
     dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")  # of the gate
     seed: int = 0  # of the cases' inputs
+    additions: str | None = None  # file of published audit cases that join the gate, on top of the shipped ones
     target: str = "vpe:pe64"  # NAME or NAME:PROFILE
     jobs: int = Field(default=2, ge=1)  # judge workers
     sessions: int = Field(default=64, ge=1)  # sessions under way at once (they mostly wait for the model)
@@ -106,6 +107,11 @@ class RunConfig(Section):
     budget: BudgetConfig = BudgetConfig()  # when the run stops by itself
     prices: dict[str, Price] = Field(default_factory=dict)  # model name -> price
     refine_from: str | None = None  # folder of OP.py files or a run id: sessions start from these candidates
+
+    @property
+    def suite_spec(self) -> str:
+        """The suite as `get_suite` takes it: with the additions file, if there is one."""
+        return self.suite if self.additions is None else f"{self.suite}:{Path(self.additions).resolve()}"
 
 
 def load_config(path: Path | None, overrides: dict[str, Any] | None = None) -> RunConfig:

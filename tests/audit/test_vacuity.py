@@ -13,8 +13,9 @@ import yaml
 from typer.testing import CliRunner
 
 from bringup.audit import TRIVIAL, DtypeResult, OperatorResult, definition_of, definitions, stale_definitions, survey
+from bringup.audit._helper_main import cover
 from bringup.audit._trivial import CANDIDATES, Tally, expected_of, judge, passes
-from bringup.audit._vacuity_worker import cover
+from bringup.audit.helper import ask
 from bringup.cli.main import build_app
 from bringup.operators import DTYPES
 from bringup.suites import CaseInputs, get_suite
@@ -163,11 +164,9 @@ def test_opinfo_alone_does_not_test_isnan_but_tests_add(cache: Path) -> None:
     assert again == found  # with the same seconds: nothing was computed again
 
 
-def test_a_helper_that_dies_costs_one_operator(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bringup.audit import vacuity
-
+def test_a_helper_that_dies_costs_one_operator(cache: Path) -> None:
     answers: list[Mapping[str, Any]] = []
-    vacuity.ask("opinfo", [{"operator": "no such operator"}, {"operator": "add"}], answers.append)
+    ask("opinfo", [{"operator": "no such operator"}, {"operator": "add"}], answers.append)
     by_name = {answer["operator"]: answer for answer in answers}
     assert "ended with code" in by_name["no such operator"]["error"]
     assert by_name["add"]["dtypes"]["float32"]["cases"] == 11

@@ -2,6 +2,7 @@
 
 from bringup.audit.adding import add_choices, additions_path, stale_definitions
 from bringup.audit.definition import Definition, definition_of, definitions
+from bringup.audit.publish import MOST_PUBLISHED, Published, default_path, publish
 from bringup.audit.records import (
     AUDIT_FOLDER,
     STANDINGS,
@@ -19,6 +20,7 @@ from bringup.audit.work import Options, audit
 
 __all__ = [
     "AUDIT_FOLDER",
+    "MOST_PUBLISHED",
     "STANDINGS",
     "TRIVIAL",
     "AuditRecord",
@@ -30,6 +32,7 @@ __all__ = [
     "Example",
     "OperatorResult",
     "Options",
+    "Published",
     "Standing",
     "Subject",
     "Subjects",
@@ -38,6 +41,7 @@ __all__ = [
     "additions_path",
     "audit",
     "choose",
+    "default_path",
     "definition_of",
     "definitions",
     "load_all",
@@ -45,6 +49,7 @@ __all__ = [
     "of_library",
     "of_recordings",
     "of_run",
+    "publish",
     "stale_definitions",
     "survey",
     "totals_of",

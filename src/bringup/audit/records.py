@@ -137,14 +137,18 @@ def record_file(folder: Path, operator: str) -> Path:
     return folder / f"{file_stem(operator)}.json"
 
 
-def save(folder: Path, record: AuditRecord) -> None:
-    """Write a record in one step; raises StoreError."""
+def save(folder: Path, record: AuditRecord, source: str) -> None:
+    """Write a record, and beside it the candidate's source as OP.py; each in one step. Raises StoreError.
+
+    With the sources the folder is a library: `bringup run --refine-from DIR` starts from them.
+    """
     path = record_file(folder, record.operator)
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
+        for file, text in ((path.with_suffix(".py"), source), (path, record.model_dump_json(indent=1) + "\n")):
+            temporary = file.with_name(f".{file.name}.tmp")
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(file)
     except OSError as error:
         raise StoreError(f"audit {path}: cannot be written: {error.strerror}; give a folder with --out") from error
 

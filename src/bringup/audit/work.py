@@ -90,7 +90,7 @@ async def audit(
                 async with gate:
                     record = await auditor.record(subject, judge, progress)
                 if folder is not None:
-                    save(folder, record)
+                    save(folder, record, subject.candidate.source)
                 records[subject.operator] = record
                 if finished is not None:
                     finished(record, False)

@@ -170,6 +170,44 @@ def _print_failure(record: AuditRecord, console: Console) -> None:
             )
 
 
+def run_publish(folder: Path, ops: Sequence[str], path: Path | None, *, most: int, jobs: int, as_json: bool) -> None:
+    """Publish the failed cases of a stored audit, and say what can be done with them."""
+    from rich.text import Text
+
+    from bringup.audit import default_path, load_all, publish
+    from bringup.cli._runs import count, make_console
+    from bringup.errors import ConfigError, UnknownName
+
+    records = load_all(folder)
+    if not records:
+        raise ConfigError(str(folder), "holds no audit", "make one with `bringup audit`")
+    for name in ops:
+        if name not in records:
+            raise UnknownName("operator", name, records, f"audit {folder}")
+    chosen = [record for name, record in records.items() if not ops or name in ops]
+    made = publish(chosen, path or default_path(chosen), most=most, jobs=jobs)
+    if as_json:
+        data = {"file": str(made.path), "cases": made.cases, "known": made.known, "missing": made.missing}
+        json.dump(data, sys.stdout, indent=1)
+        print()
+        return
+    console = make_console()
+    number = sum(len(cases) for cases in made.cases.values())
+    for operator, cases in made.cases.items():
+        console.print(Text(operator, style="bold"))
+        for case in cases:
+            console.print(Text(f"  {case}", style="dim"), soft_wrap=True)
+    for operator, reason in made.missing.items():
+        console.print(Text(f"{operator}: {reason}", style="yellow"), soft_wrap=True)
+    known = f", {made.known} were published before" if made.known else ""
+    console.print(Text(f"{count(number, 'case')} published in {made.path}{known}"), soft_wrap=True)
+    if made.cases:
+        names = ",".join(made.cases)
+        console.print(
+            Text(f"repair   bringup run --refine-from {folder} --additions {made.path} --ops {names}"), soft_wrap=True
+        )
+
+
 def report_data(records: Mapping[str, AuditRecord], left_out: Mapping[str, str], folder: Path | None) -> dict[str, Any]:
     """Return the report as data: totals, and every record with its standing."""
     from bringup.audit import totals_of

@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
     )
     audit.command(DEFAULT)(judge)
+    audit.command("publish")(publish)
     audit.command("vacuity")(vacuity)
     app.add_typer(audit, name="audit")
 
@@ -91,7 +92,7 @@ def judge(
     settings = {
         "target": target or subjects.target or "vpe:pe64",
         "dtypes": tuple(dtype or subjects.dtypes or ()),
-        "suite": f"opinfo:{additions}" if additions is not None else subjects.suite,
+        "suite": f"opinfo:{additions.resolve()}" if additions is not None else subjects.suite,
         "seed": seed,
         "jobs": jobs,
         "gate": gate,
@@ -128,6 +129,29 @@ def _subjects(
         return of_file(subject, file), None
     with open_named(subject, runs_dir) as run:
         return of_run(run), run.folder / AUDIT_FOLDER
+
+
+def publish(
+    audit_dir: Annotated[Path, typer.Argument(metavar="AUDIT_DIR", help="Where `bringup audit` kept the audit.")],
+    ops: Annotated[list[str] | None, typer.Argument(metavar="[OP]...", help="Only these operators.")] = None,
+    additions: Annotated[
+        Path | None,
+        typer.Option(
+            "--additions", metavar="FILE", help="File to append to (default: the audit's, or gate-additions.yaml here)."
+        ),
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="Most cases of one operator, each of another family.")] = 6,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Helper processes.")] = 1,
+    json_output: JsonOption = False,
+) -> None:
+    """Publish failed cases of an audit: they join the gate, so that sessions may see them, and the audit draws others.
+
+    One case of each family that failed is taken; the rest stays unseen. AUDIT_DIR also holds the candidates, so that
+    sessions can start from them: bringup run --refine-from AUDIT_DIR --additions FILE --ops OP.
+    """
+    from bringup.cli._audit import run_publish
+
+    run_publish(audit_dir, ops or (), additions, most=most, jobs=jobs, as_json=json_output)
 
 
 def vacuity(

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from bringup.runs import RunResult
 
 List = list[str] | None
-FIXED = ("suite", "ops", "target", "dtypes", "seed", "refine_from")  # what a run cannot change once it has begun
+FIXED = (
+    "suite",
+    "ops",
+    "target",
+    "dtypes",
+    "seed",
+    "additions",
+    "refine_from",
+)  # what a run cannot change once it has begun
 
 
 def register(app: typer.Typer) -> None:
@@ -50,6 +58,10 @@ def run(
     budget_money: Annotated[float | None, typer.Option(help="Stop after this much money (needs `prices`).")] = None,
     budget_seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
     refine_from: Annotated[str | None, typer.Option(help="Start from the kernels of a folder (OP.py) or run.")] = None,
+    additions: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Published audit cases that join the gate (bringup audit publish)."),
+    ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Judge all cases of a candidate, not only up to the first failure.")
     ] = False,
@@ -94,6 +106,7 @@ def run(
         "budget.money": budget_money,
         "budget.seconds": budget_seconds,
         "refine_from": refine_from,
+        "additions": additions,
         "judge.keep_going": keep_going or None,
     }
     overrides = {field: value for field, value in given.items() if value is not None}

@@ -65,7 +65,7 @@ def check(config: RunConfig) -> None:
 def make_plan(config: RunConfig, root: Path) -> Plan:
     """Choose the operators and find the kernels to refine; raises UnknownName or ConfigError."""
     check(config)
-    suite = get_suite(config.suite)
+    suite = get_suite(config.suite_spec)
     chosen = select(suite, list(patterns(config)))
     eligible = tuple(op for op in chosen if op.exclusion is None)
     excluded = {op.name: op.exclusion for op in chosen if op.exclusion is not None}

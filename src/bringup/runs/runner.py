@@ -268,7 +268,7 @@ def _plan_again(
     operators: Sequence[Operator] | None,
 ) -> Plan:
     """Look the operators up again, and see that those not finished still have the cases that they had."""
-    suite = None if operators is not None else get_suite(config.suite)
+    suite = None if operators is not None else get_suite(config.suite_spec)
     known = {op.name: op for op in operators or ()}
     found = []
     for info in started.operators:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from bringup.errors import ConfigError
 from bringup.operators import DocNode, Operator
 from bringup.registry import Registry
 from bringup.verdict import CaseId
@@ -77,6 +79,14 @@ suites: Registry[Suite] = Registry(
 
 
 def get_suite(name: str) -> Suite:
-    """Return the suite called `name`, or `NAME:PATH` for one with a gate additions file; raises UnknownName."""
+    """Return the suite called `name`, or `NAME:PATH` for one with a gate additions file.
+
+    Raises UnknownName, or ConfigError for a suite that takes no additions.
+    """
     base, _, additions = name.partition(":")
-    return suites.create(base, additions=additions) if additions else suites.create(base)
+    if not additions:
+        return suites.create(base)
+    factory = suites.factory(base)
+    if "additions" not in inspect.signature(factory).parameters:
+        raise ConfigError(f"suite {base}", "takes no gate additions", "they belong to the suite opinfo")
+    return factory(additions=additions)

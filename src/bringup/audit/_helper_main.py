@@ -1,6 +1,6 @@
-"""The helper process of the vacuity table: reads questions from stdin, answers each with one JSON line.
+"""The helper process: reads questions about an operator's cases from stdin, answers each with one JSON line.
 
-A process of its own, so that the command itself imports no torch and a crash in a reference costs one operator.
+A process of its own, so that the commands import no torch and a crash in a reference costs one operator.
 """
 
 from __future__ import annotations
@@ -89,6 +89,18 @@ def cover(
     return chosen, [name for name in wanted if name in rest]
 
 
+def locate(suite: Suite, name: str, wanted: dict[str, list[int]], seed: int) -> dict[str, Any]:
+    """Return key and seed of cases of the audit that are known by dtype and index."""
+    found = []
+    for dtype, indices in wanted.items():
+        cases = {inputs.case.index: inputs for inputs in suite.materialise(name, dtype, seed)}
+        for index in indices:
+            if index in cases:
+                notes = cases[index].notes
+                found.append({"dtype": dtype, "index": index, "key": notes["key"], "seed": notes["seed"]})
+    return {"operator": name, "found": found}
+
+
 # Families of the audit by how close they are to what a user would call with first, and marks of the far ones.
 PLAIN = ("reference", "values", "sizes", "layout", "promotion", "empty")
 CORNERS = ("nan", "infinit", "subnormal", "largest")
@@ -113,9 +125,14 @@ def main() -> None:
     out = sys.stdout
     for line in sys.stdin:
         question = json.loads(line)
-        name, refuse = question["operator"], question.get("refuse")
+        name = question["operator"]
         with contextlib.redirect_stdout(sys.stderr):
-            answer = judge_gate(suite, name) if refuse is None else choose(suite, name, refuse)
+            if "refuse" in question:
+                answer = choose(suite, name, question["refuse"])
+            elif "locate" in question:
+                answer = locate(suite, name, question["locate"], question["seed"])
+            else:
+                answer = judge_gate(suite, name)
         print(json.dumps(answer), file=out, flush=True)
 
 
