@@ -24,6 +24,7 @@ COLUMNS = (
     "cost",
     "cases",
     "cases_passed",
+    "trusted",
     "model_seconds",
     "judge_seconds",
     "sequence",
