@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from pathlib import Path
 
@@ -47,6 +48,32 @@ def test_a_mutant_names_its_change() -> None:
         "+        mask = (cols <= n) & (row < rows)",
         "         x = tl.load(x_ptr + row * stride_x + cols, mask=mask, other=0.0).to(tl.float32)",
     ]
+
+
+def test_traps_stand_before_the_changed_statement() -> None:
+    traps = {(m.line, m.mutator): m.trap for m in mutants_of("op", SAMPLE)}
+    added = {}
+    for place, trap in traps.items():
+        if trap is not None:
+            ast.parse(trap)
+            added[place] = [line for line in trap.splitlines() if "reached" in line]
+    static, raised = 'tl.static_assert(False, "reached")', 'raise RuntimeError("reached")'
+    assert added[7, "boundary"] == [f"        {static}; mask = (cols < n) & (row < rows)"]
+    assert added[5, "tail-skipped"] == [f"    {static}"]
+    assert added[16, "comparison-negated"] == [f"    {raised}"]
+    assert added[16, "branch-dropped"] == [f'        {raised}; raise TypeError("scale %d" % 3)']
+    assert traps[15, "default-changed"] is None
+
+
+def test_no_trap_is_put_in_front_of_an_elif() -> None:
+    source = "def wrapper(x):\n    if x > 1:\n        return 1\n    elif x < 0: return 2\n    return x\n"
+    traps = {m.note: m.trap for m in mutants_of("op", Candidate(source=source))}
+    assert traps["`<` becomes `<=` in x < 0"] is None
+    assert traps["the else of `if x > 1` is dropped"] is None
+    trap = traps["branch `if x < 0` is dropped"]
+    assert trap is not None
+    assert '    elif x < 0: raise RuntimeError("reached"); return 2\n' in trap
+    ast.parse(trap)
 
 
 def test_no_mutant_is_made_twice_or_is_the_original() -> None:

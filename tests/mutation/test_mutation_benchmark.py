@@ -109,11 +109,13 @@ def run(
     work: Task | None = None,
     audit: AuditSuite | None = None,
     settings: Settings = SETTINGS,
+    reach: bool = False,
 ) -> tuple[list[Result], Original]:
-    results: list[Result] = []
+    seen: list[str] = []
     dialect = get_target("vpe:pe64").dialect()
-    benchmark = Benchmark(judge, dialect, ResultLog(out, settings), audit)  # type: ignore[arg-type]
-    original = asyncio.run(benchmark.run(work or task(), results.append))
+    benchmark = Benchmark(judge, dialect, ResultLog(out, settings), audit, reach=reach)  # type: ignore[arg-type]
+    original, results = asyncio.run(benchmark.run(work or task(), lambda result: seen.append(result.digest)))
+    assert sorted(seen) == sorted(result.digest for result in results)
     return results, original
 
 
@@ -223,6 +225,26 @@ def test_the_audit_judges_survivors_on_the_cases_that_the_original_passes(tmp_pa
     assert (made.total.gate_score, made.total.audit_score) == (0.5, 1.0)
     assert made.survivors == ()
     assert run(RuleJudge(rule), tmp_path, task(["boundary"]), AuditSuite())[0] == results
+
+
+def test_survivors_in_code_that_no_case_gets_to(tmp_path: Path) -> None:
+    def rule(source: str, operator: Operator) -> VerdictKind:
+        if "reached" in source:  # a trap: in the kernel only the audit runs into it, in the wrapper both do
+            return "raised" if 'raise RuntimeError("reached")' in source or operator.suite == "audit" else "passed"
+        return "passed"
+
+    work = task(["boundary"])
+    results, _ = run(RuleJudge(rule), tmp_path, work, reach=True)
+    assert {(r.place, r.gate.reached) for r in results} == {("kernel", False), ("wrapper", True)}
+    made = report(SETTINGS, results, Equivalents())
+    assert (made.total.survived, made.total.unreached) == (2, 1)
+    assert survivors_page(made).count("[no case gets there]") == 1
+    again = RuleJudge(rule)
+    assert run(again, tmp_path, work, reach=True)[0] == results
+    assert again.asked == []
+    results, _ = run(RuleJudge(rule), tmp_path, work, AuditSuite(), reach=True)
+    assert {(r.gate.reached, r.audit.reached) for r in results if r.audit} == {(False, True), (True, None)}
+    assert "[no case gets there]" not in survivors_page(report(SETTINGS, results, Equivalents()))
 
 
 def test_an_operator_that_the_audit_does_not_know_has_no_audit_score(tmp_path: Path) -> None:

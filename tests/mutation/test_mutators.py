@@ -33,6 +33,8 @@ EXPECTED = {
         "total = tl.zeros([BLOCK], dtype=tl.bfloat16)",
         "x = tl.load(x_ptr + row * stride_x + cols, mask=mask, other=0.0).to(tl.float16)",
         "x = tl.load(x_ptr + row * stride_x + cols, mask=mask, other=0.0).to(tl.bfloat16)",
+        "low = low.to(tl.bfloat16).to(tl.float16)",
+        "low = low.to(tl.bfloat16).to(tl.bfloat16)",
     ],
     "dtype-branch": [
         "kinds = {torch.float32: tl.int64, torch.int64: tl.int64}",
@@ -61,7 +63,6 @@ EXPECTED = {
     "default-changed": [
         "def wrapper(x, dim=-1, keep=True, *, scale=2.0):",
         "def wrapper(x, dim=-1, keep=False, *, scale=4.0):",
-        "def wrapper(x, dim=0, keep=False, *, scale=2.0):",
     ],
     "bound-off-by-one": [
         "mask = (cols < n - 1) & (row < rows)",
@@ -103,14 +104,13 @@ EXPECTED = {
     ],
     "min-max-swapped": [
         "top = tl.min(total[None, :], axis=1)",
-        "block = min(min(n, 1024), 16)",
-        "block = max(max(n, 1024), 16)",
+        "scale = min(scale - 1, n)",
     ],
     "rounding": [
-        "x = tl.load(x_ptr + row * stride_x + cols, mask=mask, other=0.0)",
         "tl.store(y_ptr + row * stride_y + cols, tl.ceil(x), mask=mask)",
+        "low = low.to(tl.float32)",
     ],
-    "operands-swapped": ["scale = 1 - scale"],
+    "operands-swapped": ["scale = max(1 - scale, n)"],
     "operator-replaced": [
         "total -= tl.where(x > low, x, -1.5)",
         "cols = start - tl.arange(0, BLOCK)",
@@ -121,7 +121,7 @@ EXPECTED = {
         "tl.store(y_ptr + row * stride_y - cols, tl.floor(x), mask=mask)",
         "tl.store(y_ptr - row * stride_y + cols, tl.floor(x), mask=mask)",
         "tl.store(y_ptr + row + stride_y + cols, tl.floor(x), mask=mask)",
-        "scale = scale + 1",
+        "scale = max(scale + 1, n)",
     ],
 }
 

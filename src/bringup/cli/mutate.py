@@ -29,6 +29,9 @@ def mutate(
     suite: Annotated[str, typer.Option(help="Suite that the operators belong to.")] = "opinfo",
     limit: Annotated[int, typer.Option(min=0, help="Mutants of one operator at most; 0: all.")] = 20,
     audit: Annotated[bool, typer.Option("--audit", help="Judge the gate's survivors by the audit too.")] = False,
+    reach: Annotated[
+        bool, typer.Option("--reach/--no-reach", help="Find out which survivors are in code that no case gets to.")
+    ] = True,
     lint: Annotated[bool, typer.Option("--lint/--no-lint", help="Mutants that the linter refuses are invalid.")] = True,
     dtype: Annotated[list[str] | None, typer.Option(help="Only cases of these dtypes (repeatable).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the choice of mutants, and of the cases.")] = 0,
@@ -83,7 +86,7 @@ def mutate(
         return
     settings = Settings(suite=suite, target=target, seed=seed, dtypes=tuple(dtype or ()), lint=lint)
     log = ResultLog(out, settings)
-    results, originals = _judge(tasks, log, jobs, case_seconds, audit, quiet=json_output)
+    results, originals = _judge(tasks, log, jobs, case_seconds, audit, reach, quiet=json_output)
 
     from bringup.mutation import report as make_report
     from bringup.mutation.view import show_survivors, survivors_page, tables
@@ -141,9 +144,11 @@ def _kernels(
 
 
 def _judge(
-    tasks: list[Task], log: ResultLog, jobs: int, case_seconds: float, audit: bool, quiet: bool
+    tasks: list[Task], log: ResultLog, jobs: int, case_seconds: float, audit: bool, reach: bool, quiet: bool
 ) -> tuple[list[Result], list[Original]]:
     """Judge all mutants with a progress bar."""
+    from collections import Counter
+
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -164,6 +169,7 @@ def _judge(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[noticed]}"),
         TimeElapsedColumn(), TimeRemainingColumn(),
     )  # fmt: skip
+    counts: Counter[str] = Counter()
     results: list[Result] = []
     originals: list[Original] = []
     tests = get_suite("audit") if audit else None
@@ -172,19 +178,18 @@ def _judge(
     async def run() -> None:
         config = JudgeConfig(case_seconds=case_seconds)
         async with JudgePool(log.settings.target, config, jobs=jobs) as judge:
-            benchmark = Benchmark(judge, dialect, log, tests)
+            benchmark = Benchmark(judge, dialect, log, tests, reach=reach)
             for task in tasks:
                 bar.update(line, description=task.operator.name)
-                before = len(results)
-                originals.append(await benchmark.run(task, done))
-                # of an original that does not pass no mutant is judged
-                bar.update(line, advance=len(task.mutants) - (len(results) - before))
+                original, judged = await benchmark.run(task, done)
+                originals.append(original)
+                results.extend(judged)
+                bar.update(line, advance=len(task.mutants) - len(judged))  # those of an original that does not pass
 
     def done(result: Result) -> None:
-        results.append(result)
-        noticed = sum(r.status in {"killed", "timed_out"} for r in results)
-        valid = sum(r.status != "invalid" for r in results)
-        bar.update(line, advance=1, noticed=f"{noticed} of {valid} noticed")
+        counts.update([result.status])
+        noticed = counts["killed"] + counts["timed_out"]
+        bar.update(line, advance=1, noticed=f"{noticed} of {noticed + counts['survived']} noticed")
 
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bar:
         line = bar.add_task("starting the judge", total=sum(len(task.mutants) for task in tasks), noticed="")

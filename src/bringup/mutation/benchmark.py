@@ -28,6 +28,7 @@ SCOUTS = 5
 
 T = TypeVar("T")
 Done = Callable[[Result], None]
+Pair = tuple[Mutant, Result]
 
 
 @dataclass(frozen=True)
@@ -56,42 +57,47 @@ class Clock:
 class Benchmark:
     """Judges the mutants of one candidate after the other; every result is written before the next begins."""
 
-    def __init__(self, judge: JudgePool, dialect: Dialect, log: ResultLog, audit: Suite | None = None) -> None:
+    def __init__(
+        self, judge: JudgePool, dialect: Dialect, log: ResultLog, audit: Suite | None = None, *, reach: bool = True
+    ) -> None:
         """Take the judge's pool, whose time limits are set for each operator, and where results go.
 
-        `audit` is the suite whose cases the survivors of the gate are judged on; None: the gate alone.
+        `audit` is the suite whose cases the survivors of the gate are judged on; None: the gate alone. With `reach`
+        it is found out which survivors are in code that no case gets to.
         """
         self.judge = judge
         self.dialect = dialect
         self.log = log
         self.audit = audit
+        self.reach = reach
         self.settings = log.settings
         self._config = judge.config
 
-    async def run(self, task: Task, done: Done) -> Original:
-        """Judge the original and every mutant, unless the log knows them already; return the original's record.
+    async def run(self, task: Task, progress: Done) -> tuple[Original, list[Result]]:
+        """Judge the original and every mutant, unless the log knows them already.
 
-        `done` is called with every result, known ones too. Of an original that does not pass no mutant is judged.
+        `progress` is called for each mutant when the gate has judged it. Of an original that does not pass no mutant
+        is judged.
         """
-        results = [(mutant, self.log.results.get((mutant.operator, mutant.digest))) for mutant in task.mutants]
+        known = [self.log.results.get((mutant.operator, mutant.digest)) for mutant in task.mutants]
         original = self.log.originals.get((task.operator.name, task.candidate.digest))
         if original is None:
             original = await self._original(task)
         if original.gate.kind != "passed":
-            return original
+            return original, []
         self._limit(original.slowest, original.gate.seconds)
 
-        async def gate(mutant: Mutant, known: Result | None) -> tuple[Mutant, Result]:
-            result = known or await self._gate(task, original, mutant)
-            if not self._wants_audit(result):
-                done(result)
+        async def gate(mutant: Mutant, result: Result | None) -> Pair:
+            result = result or await self._gate(task, original, mutant)
+            progress(result)
             return mutant, result
 
-        gated = await _together(gate(mutant, known) for mutant, known in results)
-        survivors = [(mutant, result) for mutant, result in gated if self._wants_audit(result)]
-        if survivors:
-            await self._audit_all(task, original, survivors, done)
-        return self.log.originals[task.operator.name, task.candidate.digest]
+        pairs = await _together(gate(mutant, result) for mutant, result in zip(task.mutants, known, strict=True))
+        if self.reach:
+            pairs = await self._reach(task.operator, pairs)
+        if self.audit is not None and any(self._wants_audit(result) for _, result in pairs):
+            pairs = await self._audit_all(task, original, pairs)
+        return self.log.originals[original.operator, original.digest], [result for _, result in pairs]
 
     def _wants_audit(self, result: Result) -> bool:
         return self.audit is not None and result.status == "survived" and result.audit is None
@@ -175,23 +181,41 @@ class Benchmark:
         new = [v for v in found if (v.rule, v.message) not in old]
         return Verdict(kind="lint", summary=f"[{new[0].rule}] {new[0].message}") if new else None
 
-    async def _audit_all(
-        self, task: Task, original: Original, survivors: list[tuple[Mutant, Result]], done: Done
-    ) -> None:
+    async def _reach(self, operator: Operator, pairs: list[Pair]) -> list[Pair]:
+        """Find out which of the gate's survivors are in code that it gets to."""
+        asked = [
+            (mutant, result)
+            for mutant, result in pairs
+            if result.status == "survived" and result.gate.reached is None and mutant.trap is not None
+        ]
+        reached = await self._reached(operator, [mutant for mutant, _ in asked])
+        for mutant, result in asked:
+            fate = result.gate.model_copy(update={"reached": reached[mutant.trap]})
+            self.log.add(result.model_copy(update={"gate": fate}))
+        return [(mutant, self.log.results[mutant.operator, mutant.digest]) for mutant, _ in pairs]
+
+    async def _reached(
+        self, operator: Operator, mutants: Sequence[Mutant], cases: Sequence[int] | None = None
+    ) -> dict[str | None, bool]:
+        """Judge the original with a trap at each changed place; return by trap whether a case fails for it."""
+        traps = sorted({mutant.trap for mutant in mutants if mutant.trap is not None})
+        verdicts = await _together(self._judge(Candidate(source=trap), operator, cases) for trap in traps)
+        return {trap: not verdict.passed for trap, verdict in zip(traps, verdicts, strict=True)}
+
+    async def _audit_all(self, task: Task, original: Original, pairs: list[Pair]) -> list[Pair]:
+        """Judge the gate's survivors by the audit; operators that it does not know stay as they are."""
         assert self.audit is not None
         try:
             operator = self.audit.operator(task.operator.name)
         except UnknownName:
-            for _, result in survivors:
-                done(result)
-            return
+            return pairs
         if original.audit is None:
             original = await self._audit_original(task, original, operator)
         assert original.audit is not None
         cases = original.audit_cases
         self._limit(original.audit_slowest, original.audit.seconds)
 
-        async def one(mutant: Mutant, result: Result) -> None:
+        async def one(mutant: Mutant, result: Result) -> Result:
             # Cases that the original itself fails say nothing about a mutant.
             verdict = (
                 Verdict(kind="untested", summary="the original passes no case of the audit")
@@ -200,9 +224,20 @@ class Benchmark:
             )
             judged = result.model_copy(update={"audit": Fate.of(verdict)})
             self.log.add(judged)
-            done(judged)
+            return judged
 
-        await _together(one(mutant, result) for mutant, result in survivors)
+        asked = [(mutant, result) for mutant, result in pairs if self._wants_audit(result)]
+        judged = await _together(one(mutant, result) for mutant, result in asked)
+        # Only code that the gate never gets to is asked about again.
+        hidden = [m for (m, _), r in zip(asked, judged, strict=True) if _lives(r) and r.gate.reached is False]
+        if self.reach and hidden and cases != ():
+            reached = await self._reached(operator, hidden, cases)
+            for mutant in hidden:
+                result = self.log.results[mutant.operator, mutant.digest]
+                assert result.audit is not None
+                fate = result.audit.model_copy(update={"reached": reached[mutant.trap]})
+                self.log.add(result.model_copy(update={"audit": fate}))
+        return [(mutant, self.log.results[mutant.operator, mutant.digest]) for mutant, _ in pairs]
 
     async def _audit_original(self, task: Task, original: Original, operator: Operator) -> Original:
         self.judge.config = self._config
@@ -220,6 +255,10 @@ class Benchmark:
         )
         self.log.add(judged)
         return judged
+
+
+def _lives(result: Result) -> bool:
+    return result.status == "survived" and result.audit_status in {None, "survived"}
 
 
 def spread(count: int, wanted: int) -> list[int]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from bringup.mutation.expressions import tunes
 from bringup.mutation.mutator import Mutator
 from bringup.mutation.source import Change, Edit, SourceModule, called, symbol
 
@@ -115,9 +117,14 @@ class BranchDropped(Mutator):
     def changes(self, module: SourceModule) -> Iterator[Change]:
         """Make the test of an `if` false, and true where it has an `else`; keep one arm of a conditional expression."""
         for node in module.nodes(ast.If):
-            yield module.replace(node.test, "False", f"branch `if {module.code(node.test)}` is dropped")
+            test = module.code(node.test)
+            dropped = module.replace(node.test, "False", f"branch `if {test}` is dropped")
+            yield replace(dropped, runs=node.body[0])
             if node.orelse:
-                yield module.replace(node.test, "True", f"the else of `if {module.code(node.test)}` is dropped")
+                dropped = module.replace(node.test, "True", f"the else of `if {test}` is dropped")
+                yield replace(dropped, runs=node.orelse[0])
         for choice in module.nodes(ast.IfExp):
+            if module.place(choice) != "kernel" and (tunes(choice.body) or tunes(choice.orelse)):
+                continue
             for kept in (choice.body, choice.orelse):
                 yield module.replace(choice, module.atom(kept))

@@ -22,8 +22,21 @@ _ROUNDING = {
     "floor": ("ceil", "trunc"), "ceil": ("floor",), "trunc": ("floor",), "rint": ("round", "floor"),
     "nearbyint": ("round", "floor"), "round": ("rint", "floor"),
 }  # fmt: skip
-# A power of two from here on is a tile or a limit of the chip in host code: changing it is refused, or changes speed.
+# In host code a power of two from here on, or one less than a large one, is a tile or a limit of the chip: what is
+# chosen with it changes speed, or is refused.
 TILE = 16
+LIMIT = 1023
+
+
+def tunes(node: ast.AST) -> bool:
+    """Whether an expression of host code holds a tile size or a limit of the chip."""
+    return any(isinstance(n, ast.Constant) and _tile(n.value) for n in ast.walk(node))
+
+
+def _tile(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return False
+    return (value >= TILE and value & (value - 1) == 0) or (value >= LIMIT and value & (value + 1) == 0)
 
 
 def _textual(node: ast.expr) -> bool:
@@ -84,8 +97,7 @@ class ConstantNudged(Mutator):
             if isinstance(value, float):
                 yield module.replace(node, repr(float(f"{value * 1.01:.12g}")) if value else "0.01")
                 continue
-            tile = value >= TILE and value & (value - 1) == 0
-            if module.place(node) != "kernel" and tile:
+            if module.place(node) != "kernel" and _tile(value):
                 continue
             yield module.replace(node, str(value + 1))
             if value > 0:
@@ -111,7 +123,8 @@ class MinMaxSwapped(Mutator):
     def changes(self, module: SourceModule) -> Iterator[Change]:
         """Exchange minima and maxima."""
         for call in module.nodes(ast.Call):
-            if new := _OPPOSITE.get(called(call)):
+            tile = module.place(call) != "kernel" and tunes(call)
+            if not tile and (new := _OPPOSITE.get(called(call))):
                 yield module.replace(call.func, new)
 
 
@@ -127,6 +140,8 @@ class ArmsSwapped(Mutator):
             if called(call) == "tl.where" and len(call.args) == 3:
                 yield from module.swap(call, call.args[1], call.args[2], f"arms swapped in {module.code(call)}")
         for choice in module.nodes(ast.IfExp):
+            if module.place(choice) != "kernel" and (tunes(choice.body) or tunes(choice.orelse)):
+                continue
             yield from module.swap(choice, choice.body, choice.orelse, f"arms swapped in {module.code(choice)}")
 
 
@@ -134,33 +149,32 @@ class RoundingChanged(Mutator):
     """Another way of rounding."""
 
     id = "rounding"
-    title = "another rounding: `ceil` for `floor`, a cast or a rounding step left out"
+    title = "another rounding: `ceil` for `floor`, the first of two casts left out"
 
     def changes(self, module: SourceModule) -> Iterator[Change]:
-        """Exchange rounding functions; leave out a cast inside a kernel."""
+        """Exchange rounding functions; leave out a cast whose result is cast again."""
         for call in module.nodes(ast.Call):
             name = called(call)
             stem, _, last = name.rpartition(".")
             for new in _ROUNDING.get(last, ()) if stem else ():
                 if stem != "tl" or new in {"floor", "ceil"}:
                     yield module.replace(call.func, f"{stem}.{new}")
-            if module.place(call) == "kernel" and self._narrows(module, call):
-                assert isinstance(call.func, ast.Attribute)
-                yield module.replace(call, module.code(call.func.value), f"cast left out: {module.code(call)}")
-
-    @staticmethod
-    def _narrows(module: SourceModule, call: ast.Call) -> bool:
-        """Whether the call is a cast that can matter: widening an index only does beyond 2^31 elements."""
-        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "to" and call.args):
-            return False
-        if keyword(call, "bitcast") is not None:
-            return False
-        value, dtype = call.func.value, module.code(call.args[0])
-        index = isinstance(value, ast.Call) and called(value) in {"tl.program_id", "tl.arange", "tl.num_programs"}
-        return not (index and dtype in {"tl.int64", "tl.int32"})
+            inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            if module.place(call) == "kernel" and inner is not None and _casts(call) and _casts(inner):
+                # A single cast is no step of rounding: Triton would widen or narrow the value by itself.
+                assert isinstance(inner, ast.Call)
+                assert isinstance(inner.func, ast.Attribute)
+                note = f"rounding to {module.code(inner.args[0])} left out"
+                yield module.replace(inner, module.code(inner.func.value), note)
 
 
-def _number(node: ast.expr | None) -> bool | int | float | None:
+def _casts(node: ast.expr) -> bool:
+    """Whether an expression is `x.to(dtype)` and not a reinterpretation of bits."""
+    to = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+    return to and isinstance(node, ast.Call) and bool(node.args) and keyword(node, "bitcast") is None
+
+
+def _number(node: ast.expr) -> bool | int | float | None:
     """Return the value of a number as it is written, with its sign; None for anything else."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = _number(node.operand)
@@ -179,9 +193,14 @@ class DefaultChanged(Mutator):
         wrapper = module.functions.get("wrapper")
         if wrapper is None:
             return
-        for default in (*wrapper.args.defaults, *wrapper.args.kw_defaults):
+        read = {name.id for name in module.nodes(ast.Name) if isinstance(name.ctx, ast.Load)}
+        arguments = wrapper.args
+        positional = [*arguments.posonlyargs, *arguments.args][-len(arguments.defaults) :] if arguments.defaults else []
+        pairs = [*zip(positional, arguments.defaults, strict=True)]
+        pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+        for argument, default in pairs:
             value = _number(default)
-            if default is None:
+            if argument.arg not in read:
                 continue
             if isinstance(value, bool):
                 yield module.replace(default, str(not value))

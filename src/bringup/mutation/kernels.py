@@ -13,7 +13,6 @@ _LOWER = {
     "tl.float64": ("tl.float32",), "tl.float32": ("tl.float16", "tl.bfloat16"), "tl.int64": ("tl.int32",),
     "tl.int32": ("tl.int16",), "tl.int16": ("tl.int8",),
 }  # fmt: skip
-_INDEX = {"tl.program_id", "tl.arange", "tl.num_programs"}
 _AXIS_POSITION = {
     "tl.sum": 1, "tl.max": 1, "tl.min": 1, "tl.argmax": 1, "tl.argmin": 1, "tl.cumsum": 1, "tl.cumprod": 1,
     "tl.reduce": 1, "tl.associative_scan": 1, "tl.xor_sum": 1, "tl.sort": 1, "tl.flip": 1, "tl.expand_dims": 1,
@@ -58,7 +57,9 @@ class NeutralChanged(Mutator):
         for call in module.nodes(ast.Call, "kernel"):
             name = called(call)
             if name == "tl.load" and (other := keyword(call, "other")) is not None:
-                yield from self._another(module, other.value)
+                # Where lanes never meet, a lane without data is never seen.
+                if _lanes_meet(module.functions[module.function(call)]):
+                    yield from self._another(module, other.value)
             elif name == "tl.full" and len(call.args) >= 2:
                 yield from self._another(module, call.args[1])
             elif name == "tl.zeros":
@@ -83,6 +84,11 @@ class NeutralChanged(Mutator):
             yield module.replace(node, repr(kind(0) if node.value == 1 else kind(1)))
 
 
+def _lanes_meet(function: ast.FunctionDef) -> bool:
+    calls = (called(node) for node in ast.walk(function) if isinstance(node, ast.Call))
+    return any(name in _AXIS_POSITION or name in {"tl.dot", "tl.histogram", "tl.gather"} for name in calls)
+
+
 class PrecisionLowered(Mutator):
     """A narrower dtype inside a kernel."""
 
@@ -90,7 +96,7 @@ class PrecisionLowered(Mutator):
     title = "an accumulator or intermediate has a narrower dtype"
 
     def changes(self, module: SourceModule) -> Iterator[Change]:
-        """Replace dtypes in kernels by narrower ones; widening an index only matters beyond 2^31 elements."""
+        """Replace dtypes in kernels by narrower ones; casts only between floats, since an index is rarely wide."""
         for node in module.nodes(ast.Attribute, "kernel"):
             for new in _LOWER.get(dotted(node), ()):
                 if not self._index(module, node):
@@ -98,11 +104,10 @@ class PrecisionLowered(Mutator):
 
     @staticmethod
     def _index(module: SourceModule, node: ast.Attribute) -> bool:
-        """Whether the dtype is that of a program's id or of a lane's offset, or a reinterpretation of bits."""
+        """Whether the dtype is that of a cast to integers, or of a reinterpretation of bits."""
         parent = module.parent(node)
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "to":
-            value = parent.func.value
-            return keyword(parent, "bitcast") is not None or (isinstance(value, ast.Call) and called(value) in _INDEX)
+            return keyword(parent, "bitcast") is not None or dotted(node).startswith("tl.int")
         return False
 
 
@@ -229,9 +234,11 @@ class ProgramsSkipped(Mutator):
     title = "the last program along an axis of the grid is not started"
 
     def changes(self, module: SourceModule) -> Iterator[Change]:
-        """Take one off each axis of a grid that has more than one program."""
+        """Take one off each axis of a grid that has more than one program, unless any number of programs will do."""
         seen: set[ast.AST] = set()
-        for _, subscript, _ in launches(module):
+        for _, subscript, kernel in launches(module):
+            if any(isinstance(n, ast.Call) and called(n) == "tl.num_programs" for n in ast.walk(kernel)):
+                continue
             for grid in self._grids(module, subscript.slice):
                 for axis in grid.elts if isinstance(grid, ast.Tuple | ast.List) else [grid]:
                     if axis not in seen and not isinstance(axis, ast.Constant | ast.Starred):

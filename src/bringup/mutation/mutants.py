@@ -26,6 +26,7 @@ class Mutant(Record):
     note: str  # the change in words
     source: str
     original: str  # the source that was changed
+    trap: str | None = None  # the original, made to fail as soon as it gets to the changed place; None: not possible
 
     @property
     def digest(self) -> str:
@@ -58,6 +59,7 @@ def mutants_of(operator: str, candidate: Candidate, mutators: Iterable[type[Muta
             if source in seen or not isinstance(parse_source(source), ast.Module):
                 continue
             seen.add(source)
+            trap = module.trap(change)
             found.append(
                 Mutant(
                     operator=operator,
@@ -68,6 +70,7 @@ def mutants_of(operator: str, candidate: Candidate, mutators: Iterable[type[Muta
                     note=" ".join(change.note.split()),
                     source=source,
                     original=candidate.source,
+                    trap=module.apply([trap]) if trap is not None else None,
                 )
             )
     return found

@@ -25,6 +25,8 @@ class Fate(Record):
     summary: str = ""
     case: str = ""
     seconds: float = 0.0
+    # Of a mutant that survived: whether any case gets to the changed place at all. None: not asked, or not known.
+    reached: bool | None = None
 
     @classmethod
     def of(cls, verdict: Verdict, seconds: float | None = None) -> Fate:

@@ -21,6 +21,7 @@ class Count(Record):
     killed: int = 0  # by a verdict of the gate
     timed_out: int = 0  # by the gate's time limit
     survived: int = 0  # the gate
+    unreached: int = 0  # of the survivors, those in code that no case of the gate gets to
     audited: int = 0  # of the survivors, those that the audit judged
     audit_killed: int = 0  # of these, killed (time-outs included)
 
@@ -124,6 +125,8 @@ def report(
 def _words(result: Result) -> list[str]:
     """Return the counters that a result adds to."""
     words: list[str] = [result.status]
+    if result.status == "survived" and result.gate.reached is False:
+        words.append("unreached")
     if result.status == "survived" and result.audit is not None:
         words.append("audited")
         if result.audit_status != "survived":

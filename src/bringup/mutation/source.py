@@ -51,6 +51,7 @@ class Change:
     node: ast.AST
     edits: tuple[Edit, ...]
     note: str
+    runs: ast.stmt | None = None  # the statement that the change is about, when it is not the one around `node`
 
 
 class SourceModule:
@@ -85,9 +86,12 @@ class SourceModule:
             if name in {"annotation", "returns", "decorator_list", "type_comment"}:
                 continue
             for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and not isinstance(child, ast.Raise | ast.JoinedStr):
+                if isinstance(child, ast.AST):
                     self._parents[child] = node
-                    self._index(child, function, place)
+                    if isinstance(child, ast.Raise | ast.JoinedStr):
+                        self._places[child] = (function, place)
+                    else:
+                        self._index(child, function, place)
 
     def nodes(self, kind: type[N], place: Place | None = None) -> Iterator[N]:
         """Yield the nodes of one type in source order; `place` limits them to kernels, wrapper code or its checks."""
@@ -182,6 +186,35 @@ class SourceModule:
         for edit in sorted(edits, key=lambda e: e.span.start, reverse=True):
             data = data[: edit.span.start] + edit.text.encode("utf-8") + data[edit.span.end :]
         return data.decode("utf-8")
+
+    # Traps -----------------------------------------------------------------------------------------------------
+
+    def trap(self, change: Change) -> Edit | None:
+        """Return the edit that makes the module fail where the change is: before its statement.
+
+        In a kernel it fails as soon as the statement is compiled, elsewhere when it is about to be run. None where
+        no statement can be put, at the arguments of a function or in front of an `elif`.
+        """
+        statement: ast.AST | None = change.runs or change.node
+        while statement is not None and not isinstance(statement, ast.stmt):
+            if isinstance(statement, ast.arguments):
+                return None
+            statement = self.parent(statement)
+        if statement is None or isinstance(statement, ast.FunctionDef):
+            return None
+        start = self.span(statement).start
+        line = self._starts[statement.lineno - 1]
+        text = (
+            'tl.static_assert(False, "reached")'
+            if self.place(statement) == "kernel"
+            else 'raise RuntimeError("reached")'
+        )
+        if not isinstance(statement, ast.If | ast.For | ast.While):
+            return Edit(Span(start, start), f"{text}; ")
+        indent = self.code(Span(line, start))
+        if indent.strip() or self._data.startswith(b"elif", start):
+            return None
+        return Edit(Span(start, start), f"{text}\n{indent}")
 
     # Changes ---------------------------------------------------------------------------------------------------
 

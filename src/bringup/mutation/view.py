@@ -45,13 +45,14 @@ def _left(count: Count) -> int:
 def _table(title: str, rows: list[tuple[str, Count]], audited: bool) -> Table:
     table = Table(title=f"\n{title}", title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
     table.add_column("")
-    columns = ["mutants", "invalid", "equivalent", "killed", "time-out", "survived", "gate"]
+    columns = ["mutants", "invalid", "equivalent", "killed", "time-out", "survived", "unreached", "gate"]
     for column in [*columns, *(["audit kills", "gate + audit"] if audited else [])]:
         table.add_column(column, justify="right")
     for name, n in rows:
-        cells = [n.mutants, n.invalid, n.equivalent, n.killed, n.timed_out, n.survived, percent(n.gate_score)]
-        cells += [n.audit_killed, percent(n.audit_score)] if audited else []
-        table.add_row(name, *map(str, cells))
+        numbers = (n.mutants, n.invalid, n.equivalent, n.killed, n.timed_out, n.survived, n.unreached)
+        cells = [*map(str, numbers), percent(n.gate_score)]
+        cells += [str(n.audit_killed), percent(n.audit_score)] if audited else []
+        table.add_row(name, *cells)
     return table
 
 
@@ -66,7 +67,10 @@ def summary(report: MutationReport) -> str:
         text += f", gate and audit {n.killed + n.timed_out + n.audit_killed}"
         text += f" ({percent(n.audit_score)})" if n.audit_score is not None else ""
     kills = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in report.kills.items())
-    lines = [text + ".", f"Noticed as: {kills}." if kills else ""]
+    lines = [text + "."]
+    if n.unreached:
+        lines.append(f"{n.unreached} of the gate's {n.survived} survivors are in code that none of its cases gets to.")
+    lines.append(f"Noticed as: {kills}." if kills else "")
     for name, reason in report.not_mutated.items():
         lines.append(f"{name} was not mutated: the original does not pass ({reason}).")
     for name, marks in report.stale_marks.items():
@@ -91,7 +95,9 @@ def show_mutants(mutants: Iterable[Mutant], console: Console) -> None:
 
 def _head(result: Result) -> str:
     where = f"{result.function or 'module'}, line {result.line}"
-    return f"{result.operator}: {result.mutator} in {where} ({result.digest[:12]}): {result.note}"
+    fate = result.gate if result.audit is None or result.gate.reached else result.audit
+    never = " [no case gets there]" if fate.reached is False else ""
+    return f"{result.operator}: {result.mutator} in {where} ({result.digest[:12]}): {result.note}{never}"
 
 
 def survivors_page(report: MutationReport) -> str:
