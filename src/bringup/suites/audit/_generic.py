@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bringup.suites._opinfo_calls import REARRANGED_OPERATORS, Call
 from bringup.suites._opinfo_samples import Sample
-from bringup.suites.audit._pool import Pool
+from bringup.suites.audit._pool import Pool, distinct
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import Leaf, shape_text, tensors
 
@@ -58,3 +58,9 @@ def forms(subject: Subject, pool: Pool) -> list[Form]:
                 found.append(Form(kind, entry, sample, pool, leaves))
                 break
     return found
+
+
+def others(subject: Subject, made: list[Form]) -> list[Sample]:
+    """Return samples (`distinct`) of the entries that have no form."""
+    entries = [form.entry for form in made]
+    return [sample for sample in distinct(subject) if all(sample.entry is not entry for entry in entries)]

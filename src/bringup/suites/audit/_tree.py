@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -70,3 +70,22 @@ def spread(items: Sequence[T], count: int) -> list[T]:
     if count == 1:
         return [items[0]]
     return [items[round(i * (len(items) - 1) / (count - 1))] for i in range(count)]
+
+
+def turns(*sources: Iterable[T]) -> Iterator[T]:
+    """Take one item from each source in turn, as long as any has one; nothing is made before it is taken."""
+    left = [iter(source) for source in sources]
+    while left:
+        for source in list(left):
+            item = next(source, _END)
+            if isinstance(item, _End):
+                left.remove(source)
+            else:
+                yield item
+
+
+class _End:
+    """The type of the mark of an exhausted source."""
+
+
+_END = _End()

@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bringup.suites._opinfo_samples import Sample
-from bringup.suites.audit._generic import Form, forms
-from bringup.suites.audit._pool import Pool, distinct, lengths
-from bringup.suites.audit._structure import structured
+from bringup.suites.audit._generic import Form, forms, others
+from bringup.suites.audit._pool import Pool, lengths
+from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import exchanged, spread, tensors
+from bringup.suites.audit._tree import exchanged, spread, tensors, turns
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield empty and 0-d calls: of any shape for the generic classes, else samples with one length made 0."""
+    if among("crashes_when_empty", subject.operator):
+        return
     pool = Pool(subject)
     made = forms(subject, pool)
-    for form in spread(made, 2):
-        yield from _generic(form)
-    if not made:
-        chosen = spread(distinct(subject), 4)
-        for sample in chosen:
-            yield from _shrunk(pool, sample)
-        if not structured(subject.operator):
-            for sample in chosen[:2]:
-                yield from _zero_dimensional(subject, sample)
+    chosen = spread(others(subject, made), 4)
+    yield from turns(
+        *(_generic(form) for form in spread(made, 2)),
+        (draft for sample in chosen for draft in _shrunk(pool, sample)),
+        (draft for sample in chosen[:2] for draft in _zero_dimensional(subject, sample)),
+    )
 
 
 def _generic(form: Form) -> Iterator[Draft]:
@@ -41,12 +40,16 @@ def _generic(form: Form) -> Iterator[Draft]:
 
 def _shrunk(pool: Pool, sample: Sample) -> Iterator[Draft]:
     for old in lengths(sample)[:2]:
-        call = pool.resized(sample.call, {old: 0})
-        if any(not leaf.tensor.numel() for leaf in tensors(call)):
-            yield Draft(f"length {old} to 0", call, sample.variant, sample.entry)
+        for numbers in (True, False):
+            call = pool.resized(sample.call, {old: 0}, numbers=numbers)
+            if any(not leaf.tensor.numel() for leaf in tensors(call)):
+                what = f"length {old} to 0"
+                yield Draft(what, call, sample.variant, sample.entry, group=f"{id(sample)} {old}")
 
 
 def _zero_dimensional(subject: Subject, sample: Sample) -> Iterator[Draft]:
+    if structured(subject.operator):
+        return
     data = [leaf for leaf in subject.data(sample.call) if leaf.tensor.dim()]
     if data:
         new = {leaf.index: leaf.tensor.reshape(-1)[0].clone() for leaf in data}

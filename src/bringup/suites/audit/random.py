@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._families import FAMILIES
-from bringup.suites.audit._generic import Form, forms
-from bringup.suites.audit._pool import Pool, distinct, lengths
+from bringup.suites.audit._generic import Form, forms, others
+from bringup.suites.audit._pool import Pool, lengths
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import spread
+from bringup.suites.audit._tree import spread, turns
 
 _OFFERED = 2 * FAMILIES["random"]
 _ENTROPY = 2048  # bytes, far more than a shape takes
@@ -21,29 +22,40 @@ _MAX_DIMS, _MAX_SIDE = 5, 19
 
 def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield calls of the generic classes in drawn shapes; other operators' samples with drawn lengths."""
+    pool = Pool(subject)
+    made = forms(subject, pool)
+    yield from turns(
+        *(_shaped(form, f"{subject.seed} {number}") for number, form in enumerate(spread(made, 3))),
+        _resized(subject, pool, spread(others(subject, made), _OFFERED)),
+    )
+
+
+def _shaped(form: Form, key: str) -> Iterator[Draft]:
     from hypothesis import strategies as st
     from hypothesis.extra import numpy as shapes
 
-    pool = Pool(subject)
-    made = forms(subject, pool)
-    for number, form in enumerate(spread(made, 3)):
-        kind = {
-            "unary": shapes.array_shapes(min_dims=0, max_dims=_MAX_DIMS, max_side=_MAX_SIDE),
-            "binary": shapes.mutually_broadcastable_shapes(num_shapes=2, max_dims=_MAX_DIMS - 1, max_side=_MAX_SIDE),
-            "reduction": shapes.array_shapes(min_dims=1, max_dims=_MAX_DIMS, max_side=_MAX_SIDE).flatmap(
-                lambda shape: st.tuples(st.just(shape), st.integers(-len(shape), len(shape) - 1), st.booleans())
-            ),
-        }[form.kind]
-        for drawn in draws(kind, f"{subject.seed} {number}", _OFFERED):
-            yield from _generic(form, drawn)
-    if made or structured(subject.operator) or among("explosive", subject.operator):
+    kind = {
+        "unary": shapes.array_shapes(min_dims=0, max_dims=_MAX_DIMS, max_side=_MAX_SIDE),
+        "binary": shapes.mutually_broadcastable_shapes(num_shapes=2, max_dims=_MAX_DIMS - 1, max_side=_MAX_SIDE),
+        "reduction": shapes.array_shapes(min_dims=1, max_dims=_MAX_DIMS, max_side=_MAX_SIDE).flatmap(
+            lambda shape: st.tuples(st.just(shape), st.integers(-len(shape), len(shape) - 1), st.booleans())
+        ),
+    }[form.kind]
+    for drawn in draws(kind, key, _OFFERED):
+        yield from _generic(form, drawn)
+
+
+def _resized(subject: Subject, pool: Pool, samples: list[Sample]) -> Iterator[Draft]:
+    from hypothesis import strategies as st
+
+    if structured(subject.operator) or among("explosive", subject.operator):
         return
-    for number, sample in enumerate(spread(distinct(subject), _OFFERED)):
+    for number, sample in enumerate(samples):
         found = lengths(sample)
         if not found:
             continue
         sides = st.lists(st.integers(1, 24), min_size=len(found), max_size=len(found), unique=True)
-        drawn = draws(sides, f"{subject.seed} {number}", 1)[0]
+        drawn = draws(sides, f"{subject.seed} resized {number}", 1)[0]
         sizes = dict(zip(found, drawn, strict=True))
         words = ", ".join(f"{old} to {new}" for old, new in sizes.items())
         for numbers in (True, False):

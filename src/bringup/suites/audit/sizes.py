@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 
 from bringup.suites._opinfo_samples import Sample
-from bringup.suites.audit._generic import Form, forms
-from bringup.suites.audit._pool import Pool, distinct, lengths
+from bringup.suites.audit._families import MAX_INPUT
+from bringup.suites.audit._generic import Form, forms, others
+from bringup.suites.audit._pool import Pool, lengths
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import elements, spread, tensors
+from bringup.suites.audit._tree import elements, shape_text, spread, tensors, turns
 
-_AROUND = ((127, 128, 129), (1023, 1024, 1025), (4095, 4096, 4097))  # two of each under one seed
+_AROUND = ((127, 128, 129), (1023, 1024, 1025), (4095, 4096, 4097))
 _HUGE = (1 << 20) + 7  # a tail that is odd for every power of two
 _GRID = (33, 65, 129)  # many blocks of any size along each of three axes
-# Growing other operators: their work may grow faster than their arguments.
-_MODEST = 1 << 17
-_LENGTHS = (129, 257, 1025)
+_SLOW = 1 << 14
+_MODEST = 1 << 17  # elements where the work grows faster than the arguments
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
-    """Yield the two large cases first, then lengths around block boundaries."""
+    """Yield the large cases first, then lengths around block boundaries."""
     pool = Pool(subject)
     made = forms(subject, pool)
-    if made:
-        for form in spread(made, 3):
-            yield from _large(form)
-        yield from _turns([list(_around(form)) for form in made])
-    elif not structured(subject.operator) and not among("explosive", subject.operator):
-        yield from _grown(subject, pool)
-
-
-def _turns(rows: list[list[Draft]]) -> Iterator[Draft]:
-    for position in range(max(map(len, rows))):
-        yield from (row[position] for row in rows if position < len(row))
+    chosen = [] if structured(subject.operator) or among("explosive", subject.operator) else others(subject, made)
+    most = _MODEST if subject.operator.category in ("Linear Algebra", "Deep Learning") else 1 << 20
+    most = _SLOW if among("slow", subject.operator) else most
+    yield from turns(*map(_large, spread(made, 3)), _grown_large(pool, chosen, most))
+    yield from turns(*map(_around, made), _grown(pool, chosen, most))
 
 
 def _large(form: Form) -> Iterator[Draft]:
@@ -47,7 +42,7 @@ def _large(form: Form) -> Iterator[Draft]:
 
 
 def _around(form: Form) -> Iterator[Draft]:
-    chosen = [n for trio in _AROUND for n in sorted(random.sample(trio, 2))]
+    chosen = [n for trio in _AROUND for n in sorted(random.sample(trio, 2))]  # two of each under one seed
     for number, n in enumerate(chosen):
         if form.kind == "reduction":
             ways = (((n,), 0), ((3, n), -1), ((n, 3), 0))
@@ -59,24 +54,41 @@ def _around(form: Form) -> Iterator[Draft]:
             yield form.elementwise(((n,), (3, n), (n, 3))[number % 3])
 
 
-def _grown(subject: Subject, pool: Pool) -> Iterator[Draft]:
-    """Yield samples with one length, or all of them, made longer wherever they occur."""
-    heavy = subject.operator.category in ("Linear Algebra", "Deep Learning")
-    chosen = spread(distinct(subject), 6)
-    if not heavy:
-        for sample in chosen:
+def _grown_large(pool: Pool, samples: list[Sample], most: int) -> Iterator[Draft]:
+    if most > _MODEST:
+        for sample in spread(samples, 2):
             yield from _huge(pool, sample)
-    for sample in chosen:
-        yield from _everywhere(pool, sample, _MODEST)
-    for number in range(len(_LENGTHS)):
-        for offset, sample in enumerate(chosen):
-            found = lengths(sample)
-            new = _LENGTHS[(number + offset) % len(_LENGTHS)]
-            for old in found[number : number + 1]:
-                yield from _draft(pool, sample, {old: new}, _MODEST if heavy else 1 << 20)
+    for sample in spread(samples, 3)[-2:]:
+        yield from _everywhere(pool, sample, min(most, _MODEST))
+
+
+def _grown(pool: Pool, samples: list[Sample], most: int) -> Iterator[Draft]:
+    """Yield samples with one length made longer: every sample and every one of its lengths in turn."""
+    chosen = spread(samples, 6)
+    around = [n for trio in _AROUND for n in random.sample(trio, 3)]
+    for number, new in enumerate(around * 2):
+        for sample in chosen[number % len(chosen) :][:1] if chosen else ():
+            yield from _longer(pool, sample, number // len(chosen), new, most)
+
+
+def _longer(pool: Pool, sample: Sample, which: int, new: int, most: int) -> Iterator[Draft]:
+    """Make one axis longer where all tensors have one shape, else one length wherever it occurs."""
+    shapes = {tuple(leaf.tensor.shape) for leaf in tensors(sample.call)}
+    shape = shapes.pop()
+    if shapes:
+        found = lengths(sample)
+        for old in found[which % len(found) :][:1] if found else ():
+            yield from _draft(pool, sample, {old: new}, most)
+    elif shape:
+        axis = which % len(shape)
+        longer = (*shape[:axis], new, *shape[axis + 1 :])
+        if math.prod(longer) * len(tensors(sample.call)) <= most:
+            call = pool.with_shapes(sample.call, {leaf.index: longer for leaf in tensors(sample.call)})
+            yield Draft(f"{shape_text(shape)} to {shape_text(longer)}", call, sample.variant, sample.entry)
 
 
 def _everywhere(pool: Pool, sample: Sample, most: int) -> Iterator[Draft]:
+    """Make all lengths longer, each to another one."""
     found = lengths(sample)
     dims = max((leaf.tensor.dim() for leaf in tensors(sample.call)), default=0)
     if found and dims > 1:
@@ -85,25 +97,24 @@ def _everywhere(pool: Pool, sample: Sample, most: int) -> Iterator[Draft]:
 
 
 def _huge(pool: Pool, sample: Sample) -> Iterator[Draft]:
-    """Make one length so long that the largest tensor has more than 2^20 elements."""
-    largest = max((leaf.tensor for leaf in tensors(sample.call)), key=lambda t: t.numel())
+    """Make the last axis (all tensors of one shape), or the longest, so long that there are over 2^20 elements."""
+    leaves = tensors(sample.call)
+    shapes = {tuple(leaf.tensor.shape) for leaf in leaves}
+    largest = max((leaf.tensor for leaf in leaves), key=lambda tensor: tensor.numel())
+    if len(shapes) == 1 and largest.dim():
+        longer = (*largest.shape[:-1], (1 << 20) * largest.shape[-1] // largest.numel() | 7)
+        call = pool.with_shapes(sample.call, {leaf.index: longer for leaf in leaves})
+        yield Draft(f"{shape_text(largest.shape)} to {shape_text(longer)}", call, sample.variant, sample.entry)
+        return
     for old in lengths(sample)[:1]:
-        times = list(largest.shape).count(old)
-        if times == 1 and largest.dim() <= 3:
-            yield from _draft(pool, sample, {old: (1 << 20) * old // largest.numel() | 7}, 1 << 21)
+        if list(largest.shape).count(old) == 1:
+            yield from _draft(pool, sample, {old: (1 << 20) * old // largest.numel() | 7}, MAX_INPUT)
 
 
 def _draft(pool: Pool, sample: Sample, sizes: dict[int, int], most: int) -> Iterator[Draft]:
-    total = sum(_product([sizes.get(n, n) for n in leaf.tensor.shape]) for leaf in tensors(sample.call))
+    total = sum(math.prod([sizes.get(n, n) for n in leaf.tensor.shape]) for leaf in tensors(sample.call))
     if total <= most and total > elements((sample.call.args, sample.call.kwargs)):
         words = ", ".join(f"{old} to {new}" for old, new in sizes.items())
         for numbers in (True, False):
             call = pool.resized(sample.call, sizes, numbers=numbers)
             yield Draft(f"length {words}", call, sample.variant, sample.entry, group=f"{id(sample)} {words}")
-
-
-def _product(numbers: list[int]) -> int:
-    total = 1
-    for number in numbers:
-        total *= number
-    return total
