@@ -27,7 +27,7 @@ from bringup.mutation import (
     report,
     stale_marks,
 )
-from bringup.mutation.benchmark import spread
+from bringup.mutation.benchmark import Clock, spread
 from bringup.mutation.view import summary, survivors_page
 from bringup.operators import Operator
 from bringup.suites import get_suite
@@ -70,13 +70,16 @@ class RuleJudge:
         self.asked.append((candidate.source, operator.suite, chosen, self.config))
         kind = self.rule(candidate.source, operator)
         if (progress := options.get("progress")) is not None:
+            progress("case", "passed")
             await asyncio.sleep(self.seconds)
             progress("case", "passed")
         await asyncio.sleep(0)
         failures: tuple[CaseResult, ...] = ()
         if options.get("keep_going") and kind != "passed":
             failures = (CaseResult(case=CaseId(operator="double", dtype="int32", index=2), kind=kind),)
-        return Verdict(kind=kind, summary=kind, failures=failures, cases_total=operator.cases_total)
+        return Verdict(
+            kind=kind, summary=kind, failures=failures, cases_total=operator.cases_total, seconds=self.seconds
+        )
 
 
 class AuditSuite:
@@ -173,7 +176,14 @@ def test_time_limits_come_from_the_original(tmp_path: Path) -> None:
     assert judge.asked[0][3].case_seconds == JudgeConfig().case_seconds
     limits = {asked[3].case_seconds for asked in judge.asked[1:]}
     assert limits == {10 * original.slowest + 2}
-    assert 4 <= limits.pop() < 10
+    assert 0.2 <= original.slowest < 0.4
+
+
+def test_waiting_for_a_turn_is_no_time_of_a_case() -> None:
+    clock = Clock(ends=[100.0, 101.5, 102.0])
+    assert clock.slowest(5.0) == 3.0  # the first case took what the others did not
+    assert clock.slowest(2.5) == 1.5
+    assert Clock().slowest(0.7) == 0.7
 
 
 def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:

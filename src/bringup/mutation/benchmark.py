@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeVar
 
 from bringup.candidate import Candidate
@@ -42,16 +43,20 @@ class Task:
 
 @dataclass
 class Clock:
-    """Measures the slowest case of a judge job by its progress."""
+    """Notes when the cases of a judge job end."""
 
-    slowest: float = 0.0
-    _last: float = field(default_factory=time.monotonic)
+    ends: list[float] = field(default_factory=list)
 
     def __call__(self, case: str, kind: str) -> None:
         """Note that a case ended."""
-        now = time.monotonic()
-        self.slowest = max(self.slowest, now - self._last)
-        self._last = now
+        self.ends.append(time.monotonic())
+
+    def slowest(self, seconds: float) -> float:
+        """Return the time of the slowest case of a job that took `seconds` without waiting for its turn."""
+        if not self.ends:
+            return seconds
+        gaps = [after - before for before, after in pairwise(self.ends)]
+        return round(max([seconds - sum(gaps), *gaps]), 3)
 
 
 class Benchmark:
@@ -133,25 +138,25 @@ class Benchmark:
     async def _original(self, task: Task) -> Original:
         self.judge.config = self._config
         clock = Clock()
-        began = time.monotonic()
         verdict = await self._judge(task.candidate, task.operator, progress=clock)
         original = Original(
             settings=self.settings,
             operator=task.operator.name,
             digest=task.candidate.digest,
-            gate=Fate.of(verdict, time.monotonic() - began),
+            gate=Fate.of(verdict),
             cases=verdict.cases_total,
-            slowest=round(clock.slowest, 3),
+            slowest=clock.slowest(verdict.seconds),
         )
         self.log.add(original)
         return original
 
     async def _gate(self, task: Task, original: Original, mutant: Mutant) -> Result:
-        began = time.monotonic()
         verdict = self._lint(task, mutant)
+        scouted = 0.0
         indices = max((task.operator.case_counts.get(d, 0) for d in task.operator.dtypes), default=0)
         if verdict is None and original.cases >= SCOUT_FROM:
             verdict = await self._judge(mutant.candidate, task.operator, spread(indices, SCOUTS))
+            scouted = verdict.seconds
         if verdict is None or verdict.passed:
             verdict = await self._judge(mutant.candidate, task.operator)
         result = Result(
@@ -165,7 +170,7 @@ class Benchmark:
             line=mutant.line,
             note=mutant.note,
             diff=mutant.diff,
-            gate=Fate.of(verdict, time.monotonic() - began),
+            gate=Fate.of(verdict, verdict.seconds + scouted if verdict.passed else verdict.seconds),
         )
         self.log.add(result)
         return result
@@ -242,14 +247,13 @@ class Benchmark:
     async def _audit_original(self, task: Task, original: Original, operator: Operator) -> Original:
         self.judge.config = self._config
         clock = Clock()
-        began = time.monotonic()
         verdict = await self._judge(task.candidate, operator, keep_going=True, progress=clock)
         failing = {failure.case.index for failure in verdict.failures}
         indices = range(max((operator.case_counts.get(d, 0) for d in operator.dtypes), default=0))
         judged = original.model_copy(
             update={
-                "audit": Fate.of(verdict, time.monotonic() - began),
-                "audit_slowest": round(clock.slowest, 3),
+                "audit": Fate.of(verdict),
+                "audit_slowest": clock.slowest(verdict.seconds),
                 "audit_cases": tuple(i for i in indices if i not in failing) if failing else None,
             }
         )
