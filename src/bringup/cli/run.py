@@ -65,6 +65,9 @@ def run(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Judge all cases of a candidate, not only up to the first failure.")
     ] = False,
+    without_guard: Annotated[
+        List, typer.Option("--without-guard", metavar="ID", help="Switch a guard of the judge off (ablations).")
+    ] = None,
     settings: Annotated[
         List, typer.Option("--set", metavar="FIELD=VALUE", help="Any field: --set states.lint=false (repeatable).")
     ] = None,
@@ -108,6 +111,7 @@ def run(
         "refine_from": refine_from,
         "additions": additions,
         "judge.keep_going": keep_going or None,
+        "judge.without_guards": without_guard or None,
     }
     overrides = {field: value for field, value in given.items() if value is not None}
     overrides |= dict(_setting(text) for text in settings or ())

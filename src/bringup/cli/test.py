@@ -27,6 +27,12 @@ def test(
         list[str] | None, typer.Option(help="Also compile every launched kernel for these (cuda:sm_90, hip:gfx942).")
     ] = None,
     compiles: Annotated[bool, typer.Option("--compile/--no-compile", help="The real compile.")] = True,
+    without_guard: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Switch a guard of the judge off (repeatable).")
+    ] = None,
+    evidence: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="Write what `bringup verify` needs to judge again.")
+    ] = None,
     lint: Annotated[bool, typer.Option("--lint/--no-lint", help="Lint the candidate first.")] = True,
     case_seconds: Annotated[float, typer.Option(help="Time limit of one case.")] = 30.0,
     json_output: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
@@ -38,7 +44,11 @@ def test(
     from bringup.cli._judging import judge_file, print_verdict
     from bringup.config import JudgeConfig
 
-    config = JudgeConfig(case_seconds=case_seconds, compile_for=tuple(compile_for) if compile_for else None)
+    config = JudgeConfig(
+        case_seconds=case_seconds,
+        compile_for=tuple(compile_for) if compile_for else None,
+        without_guards=tuple(without_guard or ()),
+    )
     verdict = asyncio.run(
         judge_file(
             op,
@@ -55,6 +65,11 @@ def test(
             shows_progress=not json_output,
         )
     )
+    if evidence is not None:
+        from bringup.cli._judging import read_candidate
+        from bringup.judge.evidence import evidence_of, write_evidence
+
+        write_evidence(evidence, evidence_of(verdict, read_candidate(file), op, suite), read_candidate(file))
     if json_output:
         typer.echo(verdict.model_dump_json(indent=2))
     else:

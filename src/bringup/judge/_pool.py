@@ -111,7 +111,12 @@ class JudgePool:
             "profile": profile,
             "progress": progress is not None,
         }
-        job["environment"]["guards"] = job["guards"]
+        job["environment"] |= {
+            "guards": job["guards"],
+            "dtypes": job["dtypes"],
+            "cases": job["cases"],
+            "keep_going": job["keep_going"],
+        }
         await self._start()
         assert self._free is not None
         slot = await self._free.get()
@@ -171,6 +176,7 @@ class JudgePool:
                 versions[name] = version(name)
         return {
             "target": self.target_spec,
+            "chip": digest(json.dumps(self.target.facts(), sort_keys=True, default=str)) if self.target.facts() else "",
             "versions": versions,
             "seed": seed,
             "compile_for": list(self.compile_for),

@@ -11,6 +11,7 @@ from typing import Any
 from bringup.candidate import digest
 from bringup.errors import BringupError, StoreError
 from bringup.operators import DTYPES
+from bringup.report.audits import audit_counts, audits_of, with_audit
 from bringup.report.curves import category_order, curve
 from bringup.report.model import (
     RESULTS,
@@ -61,6 +62,7 @@ class _Fold:
         self.unpriced = 0
         self.lint: dict[str, dict[str, Any]] = {}
         self.compile: dict[str, dict[str, Any]] = {}
+        self.guards: dict[str, dict[str, Any]] = {}
         self.judged: Judged | None = None
 
     def add(self, stored: StoredEvent) -> None:
@@ -85,6 +87,8 @@ class _Fold:
         elif isinstance(event, Judged):
             if event.result != "untested":
                 self.judged = event
+            if event.guard:
+                _count(self.guards, event.guard, stored.operator or "", event.summary)
             if event.result == "compile":
                 _count(self.compile, compile_error(event.summary), stored.operator or "", event.summary)
         if isinstance(event, RunStarted | RunResumed | RunFinished | RunInterrupted):
@@ -120,7 +124,8 @@ def build_run(run: Run) -> RunReport:
     started = fold.started or run.started  # raises StoreError, saying what to do
     facts = _facts(run, fold, started)
     summaries = list(fold.summaries.build().values())
-    operators = tuple(_operator(summary) for summary in summaries)
+    audits = audits_of(run)
+    operators = tuple(with_audit(_operator(summary), audits.get(summary.operator)) for summary in summaries)
     return RunReport(
         run=facts,
         counts=counts_of(operators),
@@ -138,8 +143,11 @@ def build_run(run: Run) -> RunReport:
         verdicts=_verdicts(operators),
         lint_rules=_frequencies(fold.lint),
         compile_errors=_frequencies(fold.compile),
+        guards=_frequencies(fold.guards),
+        guards_off=tuple(_section(fold.config, "judge").get("without_guards") or ()),
         operators=operators,
         excluded=dict(sorted(started.excluded.items())),
+        audit=audit_counts(operators, audits),
     )
 
 
@@ -209,6 +217,8 @@ def _facts(run: Run, fold: _Fold, started: RunStarted) -> RunFacts:
             "versions": _versions(run, fold.judged),
             "suite": suite,
             "suite_eligible": _eligible(suite),
+            "cases": sum(sum(info.case_counts.values()) for info in started.operators),
+            "cases_added": sum(info.cases_added for info in started.operators),
             "target": str(config.get("target", "")),
             "dtypes": tuple(config.get("dtypes") or ()) or _dtypes_of(started),
             "client": str(client.get("name", "")),

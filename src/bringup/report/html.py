@@ -83,6 +83,7 @@ def _environment() -> Environment:
         "state_of": words.state_of,
         "versions_of": words.versions_of,
         "denominators": words.denominators,
+        "gate_cases": words.gate_cases,
         "plural": words.plural,
         "counts_bar": counts_bar,
         "share_bar": share_bar,

@@ -165,6 +165,8 @@ class OperatorRow(Record):
     candidate: str | None = None  # blob of the covering candidate, else of the latest
     model_seconds: float | None = None
     judge_seconds: float | None = None
+    trusted: bool | None = None  # None: its covering candidate has no audit, or is not covered
+    audit: str = ""  # what failed in the audit: families with their failing cases, or the gate
 
     @property
     def repaired(self) -> bool:
@@ -190,6 +192,8 @@ class RunFacts(Record):
     version: str  # of bringup
     versions: dict[str, str] = Field(default_factory=dict)  # of the judge's environment, from its last verdict
     suite: str
+    cases: int = 0  # of the gates of all operators asked for
+    cases_added: int = 0  # of them: published audit cases, not of the suite's own source
     suite_eligible: int | None = None  # operators in the suite's own denominator; None: the suite is not installed
     target: str
     dtypes: tuple[str, ...]
@@ -206,6 +210,16 @@ class RunFacts(Record):
     seconds: float | None = None  # wall time, pauses between processes left out
 
 
+class AuditCounts(Record):
+    """Covered operators by what the stored audit of their candidates says."""
+
+    audited: int
+    trusted: int
+    of_audited: float | None
+    of_covered: float | None
+    families: dict[str, int] = Field(default_factory=dict)  # family -> operators with failing cases
+
+
 class RunReport(Record):
     """One run."""
 
@@ -220,8 +234,16 @@ class RunReport(Record):
     verdicts: dict[str, int]  # last verdicts of the applicable operators
     lint_rules: tuple[Frequency, ...]
     compile_errors: tuple[Frequency, ...]
+    guards: tuple[Frequency, ...] = ()  # how often each guard of the judge refused a candidate
+    guards_off: tuple[str, ...] = ()  # switched off in the configuration
     operators: tuple[OperatorRow, ...]
     excluded: dict[str, str] = Field(default_factory=dict)  # asked for by name but not eligible, with the reason
+    audit: AuditCounts | None = None  # None: the run has not been audited
+
+    @property
+    def distrusted(self) -> tuple[OperatorRow, ...]:
+        """Covered operators whose candidates failed their audit, by name."""
+        return tuple(sorted((o for o in self.operators if o.trusted is False), key=lambda o: o.name))
 
     @property
     def repaired(self) -> tuple[OperatorRow, ...]:

@@ -16,6 +16,7 @@ from bringup.report.words import (
     count,
     denominators,
     duration,
+    gate_cases,
     model_of,
     moment,
     money,
@@ -51,6 +52,7 @@ def render_run(report: RunReport) -> RenderableType:
     parts: list[RenderableType] = [
         _facts(report),
         _headline(report.counts),
+        *_trust(report),
         Text(denominators(report), style="dim"),
         _title("Coverage by category"),
         _categories(report),
@@ -104,6 +106,7 @@ def _facts(report: RunReport) -> RenderableType:
         ("run", facts.id + (f", tries failures of {facts.parent} again" if facts.parent else "")),
         ("state", state_of(facts)),
         ("suite", f"{facts.suite} on target {facts.target}, {', '.join(DTYPE_SHORT.get(d, d) for d in facts.dtypes)}"),
+        ("gates", gate_cases(facts)),
         ("client", model_of(facts)),
         ("limits", f"{plural(facts.attempts, 'attempt')} of {plural(facts.calls_per_attempt, 'call')} an operator"),
         ("versions", versions_of(facts)),
@@ -133,6 +136,20 @@ def _headline(counts: Counts) -> RenderableType:
     if counts.untested:
         line.append(f"  ({counts.untested:,} untested)", style="dim")
     return Group(text, _bar(counts.share_of_applicable, 60), line)
+
+
+def _trust(report: RunReport) -> list[RenderableType]:
+    """Return one line on the audit, where there is one."""
+    audit = report.audit
+    if audit is None:
+        return []
+    style = "green" if audit.trusted == audit.audited else "yellow"
+    text = Text(f"trusted {audit.trusted:,} of {report.counts.covered:,} covered operators", style="bold")
+    text.append(f"  {percent(audit.of_covered)}", style=f"bold {style}")
+    rest = report.counts.covered - audit.audited
+    if rest:
+        text.append(f"  ({rest:,} not audited)", style="dim not bold")
+    return [text]
 
 
 def _categories(report: RunReport) -> RenderableType:
@@ -251,6 +268,7 @@ def _findings(report: RunReport) -> list[RenderableType]:
     for title, rows, word in (
         ("Lint rules broken", report.lint_rules, "rule"),
         ("Compile errors", report.compile_errors, "error"),
+        ("Guards that fired", report.guards, "guard"),
     ):
         if not rows:
             continue
@@ -260,6 +278,8 @@ def _findings(report: RunReport) -> list[RenderableType]:
         parts += [_title(title), table]
         if len(rows) > 8:
             parts.append(Text(f"and {len(rows) - 8} more", style="dim"))
+    if report.guards_off:
+        parts.append(Text(f"guards switched off: {', '.join(report.guards_off)}", style="yellow"))
     return parts
 
 
@@ -269,6 +289,10 @@ def _operators(report: RunReport) -> list[RenderableType]:
     if repaired:
         parts.append(_title(f"Covered after repair: {len(repaired)}", "what became of each reply"))
         parts += _lines([(o.name, _short(o)) for o in repaired])
+    if report.distrusted:
+        title = f"Covered, but not trusted: {len(report.distrusted)}"
+        parts.append(_title(title, "failing cases of the audit by family"))
+        parts += _lines([(o.name, o.audit) for o in report.distrusted])
     failing = [o for o in report.failing if o.status != "waiting"]
     if failing:
         parts.append(_title(f"Not covered: {len(failing)}", "last verdict"))

@@ -130,6 +130,12 @@ def versions_of(facts: RunFacts) -> str:
     return ", ".join([f"bringup {facts.version}", *(f"{n} {v}" for n, v in facts.versions.items())])
 
 
+def gate_cases(facts: RunFacts) -> str:
+    """Say how many cases the gates have, and how many of them are not of the suite's own source."""
+    own = f"{facts.cases - facts.cases_added:,} cases of {facts.suite}"
+    return f"{own} + {facts.cases_added:,} added" if facts.cases_added else own
+
+
 def denominators(report: RunReport) -> str:
     """Say in one sentence what the two denominators are."""
     counts, facts = report.counts, report.run

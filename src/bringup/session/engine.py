@@ -242,6 +242,7 @@ class Session(SessionWork):
                 candidate=candidate.digest,
                 result=verdict.kind,
                 summary=clean(verdict.summary),
+                guard=verdict.guard,
                 cases_passed=verdict.cases_passed,
                 cases_total=verdict.cases_total,
                 passed_by_dtype=verdict.passed_by_dtype,

@@ -25,6 +25,7 @@ class OperatorInfo(Record):
     name: str
     category: str
     case_counts: dict[str, int] = Field(default_factory=dict)  # only the dtypes of the run
+    cases_added: int = 0  # of them: published audit cases, not of the suite's own source
 
 
 class RunStarted(Record):
@@ -166,6 +167,7 @@ class Judged(Record):
     candidate: str
     result: VerdictKind
     summary: str
+    guard: str = ""  # the guard that found it
     cases_passed: int = 0
     cases_total: int = 0
     passed_by_dtype: dict[str, int] = Field(default_factory=dict)
