@@ -72,7 +72,7 @@ EXPECTED = {
         "total += tl.where(x > low - 1, x, -1.5)",
         "total += tl.where(x > low + 1, x, -1.5)",
         "for start in range(0, n - 1, BLOCK):",
-        "for start in range(0 + 1, n, BLOCK):",
+        "for start in range(1, n, BLOCK):",
     ],
     "boundary": [
         "mask = (cols <= n) & (row < rows)",

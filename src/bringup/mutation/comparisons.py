@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from bringup.mutation.expressions import tunes
+from bringup.mutation.expressions import number, tunes
 from bringup.mutation.mutator import Mutator
 from bringup.mutation.source import Change, Edit, SourceModule, called, symbol
 
@@ -63,16 +63,23 @@ class BoundOffByOne(Mutator):
         for node in module.nodes(ast.Compare):
             if len(node.ops) == 1 and isinstance(node.ops[0], _ORDERS):
                 right = module.comparison(node).operands[1]
-                for sign in "-+":
-                    text = f"{module.atom(node.comparators[0], right)} {sign} 1"
+                for step in (-1, 1):
+                    text = _moved(node.comparators[0], step, module.atom(node.comparators[0], right))
                     note = f"bound {module.code(right)} becomes {text}"
                     yield Change(node, (Edit(right, text),), note)
         for call in module.nodes(ast.Call):
             if called(call) in {"range", "tl.range"} and call.args:
                 stop = call.args[min(1, len(call.args) - 1)]
-                yield module.replace(stop, f"{module.atom(stop)} - 1")
+                yield module.replace(stop, _moved(stop, -1, module.atom(stop)))
                 if len(call.args) > 1:
-                    yield module.replace(call.args[0], f"{module.atom(call.args[0])} + 1")
+                    first = call.args[0]
+                    yield module.replace(first, _moved(first, 1, module.atom(first)))
+
+
+def _moved(bound: ast.expr, step: int, text: str) -> str:
+    """Return a bound that is one higher or lower: a number as a number, anything else, whose text is given, as a sum."""
+    value = number(bound)
+    return str(value + step) if isinstance(value, int) else f"{text} {'-' if step < 0 else '+'} 1"
 
 
 class ConditionWeakened(Mutator):

@@ -174,10 +174,10 @@ def _casts(node: ast.expr) -> bool:
     return to and isinstance(node, ast.Call) and bool(node.args) and keyword(node, "bitcast") is None
 
 
-def _number(node: ast.expr) -> bool | int | float | None:
+def number(node: ast.expr) -> bool | int | float | None:
     """Return the value of a number as it is written, with its sign; None for anything else."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _number(node.operand)
+        value = number(node.operand)
         return None if value is None else -value
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int | float) else None
 
@@ -199,7 +199,7 @@ class DefaultChanged(Mutator):
         pairs = [*zip(positional, arguments.defaults, strict=True)]
         pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
         for argument, default in pairs:
-            value = _number(default)
+            value = number(default)
             if argument.arg not in read:
                 continue
             if isinstance(value, bool):
