@@ -1,6 +1,6 @@
 """Audit: tests that no model ever sees decide 'trusted'; and whether the gate's own cases prove anything."""
 
-from bringup.audit.adding import add_choices, additions_path, stale_definitions
+from bringup.audit.adding import add_choices, additions_path, forget_choices, stale_definitions
 from bringup.audit.definition import Definition, definition_of, definitions
 from bringup.audit.publish import MOST_PUBLISHED, Published, default_path, publish
 from bringup.audit.records import (
@@ -44,6 +44,7 @@ __all__ = [
     "default_path",
     "definition_of",
     "definitions",
+    "forget_choices",
     "load_all",
     "of_file",
     "of_library",

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from bringup.audit._trivial import Expected, Tally, expected_of, judge, passes
+from bringup.errors import BringupError
 from bringup.judge._codec import tensors_of
 from bringup.suites import CaseInputs, Suite, get_suite
 
@@ -127,12 +128,15 @@ def main() -> None:
         question = json.loads(line)
         name = question["operator"]
         with contextlib.redirect_stdout(sys.stderr):
-            if "refuse" in question:
-                answer = choose(suite, name, question["refuse"])
-            elif "locate" in question:
-                answer = locate(suite, name, question["locate"], question["seed"])
-            else:
-                answer = judge_gate(suite, name)
+            try:
+                if "refuse" in question:
+                    answer = choose(suite, name, question["refuse"])
+                elif "locate" in question:
+                    answer = locate(suite, name, question["locate"], question["seed"])
+                else:
+                    answer = judge_gate(suite, name)
+            except BringupError as error:
+                answer = {"operator": name, "error": str(error)}
         print(json.dumps(answer), file=out, flush=True)
 
 

@@ -10,6 +10,8 @@ from bringup.audit.definition import definitions
 from bringup.audit.vacuity import Choices, OperatorResult
 from bringup.suites import Addition, read_additions, torch_build, write_additions
 
+VACUOUS = "vacuous:"  # reasons of cases that were added because a trivial candidate passed
+
 
 def additions_path(suite: str) -> Path:
     """Return the additions file of a suite as `get_suite` names it: PATH of `opinfo:PATH`, else the shipped file."""
@@ -27,13 +29,28 @@ def add_choices(choices: Iterable[Choices], suite: str, path: Path | None = None
     before = additions.total
     for found in choices:
         for choice in found.chosen:
-            reason = f"vacuous: {', '.join(choice.kills)} passes"
+            reason = f"{VACUOUS} {', '.join(choice.kills)} passes"
             additions = additions.with_cases(choice.operator, choice.dtype, [Addition(key=choice.key, reason=reason)])
     if additions.total > before:
         if not additions.torch:
             additions = additions.model_copy(update={"torch": ".".join(torch_build().split(".")[:2])})
         write_additions(path, additions)
     return path, additions.total - before
+
+
+def forget_choices(suite: str, path: Path | None = None) -> int:
+    """Take the cases that were added for vacuity out of an additions file, and return how many they were.
+
+    Published cases stay, and so do the audit's fresh draws: what a session may have seen is never drawn again.
+    """
+    path = additions_path(suite) if path is None else path
+    if not path.is_file():
+        return 0
+    additions = read_additions(path)
+    kept = additions.without_cases(lambda case: case.reason.startswith(VACUOUS))
+    if kept.total < additions.total:
+        write_additions(path, kept)
+    return additions.total - kept.total
 
 
 def stale_definitions(results: Mapping[str, OperatorResult]) -> Iterator[tuple[str, str, str, int]]:

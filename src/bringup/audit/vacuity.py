@@ -6,6 +6,7 @@ an interrupted table goes on where it stopped.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from pydantic import Field, ValidationError
 from bringup.audit.definition import definition_of
 from bringup.audit.helper import ask
 from bringup.operators import Operator
-from bringup.suites import cache_directory, torch_build
+from bringup.suites import Additions, additions_for, cache_directory, torch_build
 from bringup.verdict import Record
 
 # The trivial candidates, in the order of the table (their code is in `_trivial`).
@@ -174,7 +175,9 @@ class _Cache:
 
     def __init__(self, suite: str) -> None:
         self.path = cache_directory() / f"vacuity-{torch_build()}.jsonl"
-        self.base = f"{suite}\0{_code()}"
+        base, _, additions = suite.partition(":")
+        self.base = f"{base}\0{_code()}"
+        self.additions = additions_for(additions or None) if base == "opinfo" else Additions()
         self.known: dict[str, dict[str, Any]] = {}
         try:
             text = self.path.read_text(encoding="utf-8")
@@ -188,7 +191,11 @@ class _Cache:
                 continue  # a line that was being written when the process was killed
 
     def key(self, operator: Operator) -> str:
-        return hashlib.sha256(f"{self.base}\0{operator.model_dump_json()}".encode()).hexdigest()[:32]
+        what = f"{self.base}\0{operator.model_dump_json(exclude={'suite'})}"
+        if operator.cases_added:
+            added = {d: [(a.key, a.seed) for a in self.additions.of(operator.name, d)] for d in operator.dtypes}
+            what += f"\0{_code(audit=True)}\0{json.dumps(added)}"
+        return hashlib.sha256(what.encode()).hexdigest()[:32]
 
     def get(self, operator: Operator) -> OperatorResult | None:
         found = self.known.get(self.key(operator))
@@ -207,12 +214,15 @@ class _Cache:
             return  # a cache that cannot be written is no error
 
 
-def _code() -> str:
-    """Return a digest of the code and data that results depend on: the suites, the comparison, the candidates."""
+@functools.cache
+def _code(*, audit: bool = False) -> str:
+    """Return a digest of the code that results depend on: the candidates, the comparison and the suite, or the audit's.
+
+    The audit's own code matters only where its cases were added to a gate.
+    """
     root = Path(str(files("bringup")))
-    sources = [root / name for name in _SOURCES]
-    sources += sorted(p for p in (root / "suites").rglob("*") if p.suffix in {".py", ".yaml"})
     state = hashlib.sha256()
-    for path in sources:
+    paths = (root / "suites" / "audit").glob("*.py") if audit else (root / "suites").glob("*.py")
+    for path in [*(root / name for name in _SOURCES), *sorted(paths)]:
         state.update(path.read_bytes())
     return state.hexdigest()[:32]

@@ -18,19 +18,29 @@ _SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "int32": "i3
 
 
 def run_vacuity(
-    patterns: Sequence[str], suite: str, *, every: bool, add: bool, out: str | None, jobs: int, as_json: bool
+    patterns: Sequence[str],
+    suite: str,
+    *,
+    every: bool,
+    adding: str | None,
+    out: str | None,
+    jobs: int,
+    as_json: bool,
 ) -> bool:
-    """Make and print the table, with `add` after closing the gates; return whether every gate proves something."""
-    from bringup.audit import survey
+    """Make and print the table, with `adding` after closing the gates; return whether every gate proves something."""
+    from bringup.audit import forget_choices, survey
     from bringup.cli._runs import make_console
     from bringup.suites import get_suite, select
 
     console = make_console(stderr=as_json)
+    if adding == "anew":
+        number = forget_choices(suite, Path(out) if out else None)
+        console.print(f"{number:,} cases taken out", highlight=False)
     operators = [op for op in select(get_suite(suite), patterns) if op.exclusion is None]
     with _Bar("judging trivial candidates") as bar:
         results = survey(suite, operators, jobs=jobs, progress=bar)
     choices: list[Choices] = []
-    if add:
+    if adding:
         results, choices, operators = _add(results, suite, operators, out, jobs, console)
     broken = [result for result in results.values() if result.error]
     still_open = {name: found for name, result in results.items() if (found := result.open())}

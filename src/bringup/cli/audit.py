@@ -165,6 +165,9 @@ def vacuity(
     add: Annotated[
         bool, typer.Option("--add", help="Choose audit cases that close the gates, and write them down.")
     ] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="With --add: first take out what earlier calls added for vacuity.")
+    ] = False,
     out: Annotated[
         str | None,
         typer.Option("--out", metavar="FILE", help="Additions file for --add (default: the suite's FILE, or ours)."),
@@ -179,5 +182,6 @@ def vacuity(
     """
     from bringup.cli._vacuity import run_vacuity
 
-    if not run_vacuity(op or ["all"], suite, every=every, add=add, out=out, jobs=jobs, as_json=json_output):
+    adding = ("anew" if anew else "add") if add or anew else None
+    if not run_vacuity(op or ["all"], suite, every=every, adding=adding, out=out, jobs=jobs, as_json=json_output):
         raise typer.Exit(1)

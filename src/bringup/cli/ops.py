@@ -193,6 +193,7 @@ def _filtered(
 def _record(operator: Operator, features: frozenset[str] | None) -> dict[str, Any]:
     record = operator.model_dump(mode="json")
     record["cases"] = operator.cases_total
+    record["cases_added"] = operator.cases_added
     if features is not None:
         record["not_applicable"] = None if operator.exclusion else operator.not_applicable(features)
     return record
@@ -213,6 +214,9 @@ def _print_list(
     for dtype in DTYPES:
         table.add_column(_short(dtype), justify="right", min_width=4)
     table.add_column("cases", justify="right", min_width=5)
+    added = sum(operator.cases_added for operator in operators)
+    if added:
+        table.add_column("added", justify="right", min_width=5)
     table.add_column("remark", overflow="fold")
     not_applicable = 0
     for operator in operators:
@@ -222,10 +226,12 @@ def _print_list(
             not_applicable += reason is not None
             remark = f"not applicable on {target}: {reason}" if reason else ""
         counts = [str(operator.case_counts.get(dtype) or "") for dtype in DTYPES]
-        table.add_row(operator.name, operator.category, *counts, str(operator.cases_total), remark)
+        more = [str(operator.cases_added or "")] if added else []
+        table.add_row(operator.name, operator.category, *counts, str(operator.cases_total), *more, remark)
     console.print(table)
-    cases = sum(operator.cases_total for operator in operators)
-    console.print(f"\n{len(operators)} listed ({which.value}), {cases:,} cases. Suite {suite.name}:", highlight=False)
+    cases = sum(operator.cases_total for operator in operators) - added
+    words = f"{cases:,} cases + {added:,} added (published audit cases)" if added else f"{cases:,} cases"
+    console.print(f"\n{len(operators)} listed ({which.value}), {words}. Suite {suite.name}:", highlight=False)
     for step, count, left in _funnel(suite):
         console.print(f"  {count:4} operators, {left:6,} cases   after: {step}", highlight=False)
     if features is not None:
@@ -256,6 +262,9 @@ def _print_operator(operator: Operator) -> None:
         table.add_row("variants", ", ".join(variant or "(default)" for variant in operator.variants))
     counts = ", ".join(f"{dtype} {operator.case_counts[dtype]}" for dtype in DTYPES if operator.case_counts.get(dtype))
     table.add_row("cases", f"{operator.cases_total} ({counts})" if counts else "none in the five dtypes")
+    if operator.cases_added:
+        own = operator.cases_total - operator.cases_added
+        table.add_row("", f"{own} of the suite's source + {operator.cases_added} added (published audit cases)")
     table.add_row("overloads", "\n".join(operator.overloads) or "none reaches the dispatcher")
     calls = [
         f"{shape.positional} positional{''.join(f', {keyword}=' for keyword in shape.keywords)}"

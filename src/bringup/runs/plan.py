@@ -30,6 +30,7 @@ class Plan:
                 name=op.name,
                 category=op.category,
                 case_counts={d: n for d, n in op.case_counts.items() if d in dtypes and n},
+                cases_added=sum(n for d, n in op.added_counts.items() if d in dtypes),
             )
             for op in self.operators
         )

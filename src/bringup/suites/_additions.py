@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -84,6 +84,16 @@ class Additions(Record):
             for family in sorted({case.family for case in fresh}):
                 families[family] = families.get(family, 0) + 1
         return self.model_copy(update={"additions": added, "audit_draws": draws})
+
+    def without_cases(self, unwanted: Callable[[Addition], bool]) -> Additions:
+        """Return a copy without the unwanted cases; the audit's draws stay."""
+        kept = {
+            operator: {
+                dtype: left for dtype, cases in dtypes.items() if (left := tuple(c for c in cases if not unwanted(c)))
+            }
+            for operator, dtypes in self.additions.items()
+        }
+        return self.model_copy(update={"additions": {name: dtypes for name, dtypes in kept.items() if dtypes}})
 
     def merged(self, other: Additions) -> Additions:
         """Return these additions followed by `other`'s."""
@@ -177,6 +187,7 @@ def write_additions(path: Path, additions: Additions) -> None:
         temporary.replace(path)
     except OSError as error:
         raise EnvironmentFault(f"{path}: gate additions cannot be written: {error.strerror}") from error
+    shipped_additions.cache_clear()
 
 
 def _scalar(text: str) -> str:
