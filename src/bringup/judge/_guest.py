@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import tempfile
@@ -14,8 +13,14 @@ import time
 from typing import Any
 
 from bringup.judge import _wire
-from bringup.judge._isolate import Limits
+from bringup.judge._isolate import Limits, SandboxFault
+from bringup.judge._remove import remove_tree
 
+EXCEEDED = {
+    "processes": "the process limit was exceeded: the candidate started too many processes and was killed",
+    "memory": "the memory limit was exceeded: the candidate's processes and files together held too much",
+    "disk": "the limit on files was exceeded: the candidate wrote too much to its scratch directory",
+}
 GRACE_SECONDS = 2.0  # for the kernel to finish a process that was told to end
 
 
@@ -36,12 +41,17 @@ class Guest:
         theirs.close()
         os.close(out_write)
         os.close(status_write)
-        answer = json.loads(spawner.recv(4096))
-        self.pid: int = answer["pid"]
-        self.isolation: str = answer["isolation"]
         self._out, self._status = out_read, status_read
         os.set_blocking(out_read, False)
         self.sock = ours
+        self._process: int | None = None
+        answer = json.loads(_line(spawner))
+        if "fault" in answer:
+            self._forget()
+            raise SandboxFault(answer["fault"])
+        self.pid: int = answer["pid"]
+        self._process = _pidfd(self.pid)
+        self.isolation: Any = answer["isolation"]  # which protections are on, which are missing and why
         self.channel = _wire.Channel(ours, limits["memory_mb"] << 20)
         self.ended: dict[str, Any] | None = None
 
@@ -49,11 +59,16 @@ class Guest:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self.sock.close()
         self.kill()
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._process is not None:
+            os.close(self._process)
+        self.sock.close()
         os.close(self._out)
         os.close(self._status)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        remove_tree(self.scratch)
 
     def send(self, header: dict[str, Any], payloads: Any, deadline: float) -> None:
         """Send a request; raises Closed or DeadlineExceeded."""
@@ -86,53 +101,93 @@ class Guest:
         return self._output.decode("utf-8", "replace")
 
     def wait(self, seconds: float = GRACE_SECONDS) -> dict[str, Any]:
-        """Return how the worker ended: {"exit": code}, {"signal": number}, or {} when init itself was killed."""
+        """Return how the worker ended: {"exit": code}, {"signal": number} (and "limit": name), {} when init itself
+        was killed, {"alive": true} when it has not ended within `seconds`.
+        """
         if self.ended is None:
-            deadline = time.monotonic() + seconds
-            data = b""
-            while (remaining := deadline - time.monotonic()) > 0:
-                ready, _, _ = select.select([self._status, self._out], [], [], remaining)
-                if self._out in ready and not self._drain():
-                    os.set_blocking(self._out, False)
-                    ready_status, _, _ = select.select([self._status], [], [], remaining)
-                    ready = ready_status
-                if self._status in ready:
-                    chunk = os.read(self._status, 4096)
-                    data += chunk
-                    if not chunk:
-                        break
-            self.ended = json.loads(data) if data else {}
-            while self._drain_available():
+            self.ended = self._wait(time.monotonic() + seconds)
+            while self._ready(self._out) and self._drain():
                 pass
         return self.ended
 
-    def _drain_available(self) -> bool:
-        ready, _, _ = select.select([self._out], [], [], 0)
-        return bool(ready) and self._drain()
+    def _wait(self, deadline: float) -> dict[str, Any]:
+        data = b""
+        watched = [self._status, self._out]
+        while (remaining := deadline - time.monotonic()) > 0:
+            ready, _, _ = select.select(watched, [], [], remaining)
+            if self._out in ready and not self._drain():
+                watched.remove(self._out)  # the worker closed its output
+            if self._status in ready:
+                chunk = os.read(self._status, 4096)
+                data += chunk
+                if not chunk:
+                    return dict(json.loads(data)) if data else {}
+        return {"alive": True}
+
+    @staticmethod
+    def _ready(descriptor: int) -> bool:
+        return bool(select.select([descriptor], [], [], 0)[0])
 
     def kill(self) -> None:
         """End the worker and everything that it started; safe to call twice."""
-        ready, _, _ = select.select([self._status], [], [], 0)
-        if not ready:  # init holds the pipe's other end, so it is alive and the process id is still its own
-            with contextlib.suppress(OSError):
-                os.killpg(self.pid, signal.SIGKILL)
-            with contextlib.suppress(OSError):
-                os.kill(self.pid, signal.SIGKILL)
-        # The status pipe closes only when init is gone, and with it (in a pid namespace) every other process.
-        deadline = time.monotonic() + GRACE_SECONDS
+        alone = "processes" in self.isolation["on"]
+        if not self._ready(self._status):  # init holds the pipe's other end, so the process id is still its own
+            # Without a process-id namespace init itself must end what the candidate started.
+            self._signal(signal.SIGKILL if alone else signal.SIGTERM)
+        if not self._gone(GRACE_SECONDS) and not alone:
+            self._signal(signal.SIGKILL)
+            self._gone(GRACE_SECONDS)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, number)
+
+    def _gone(self, seconds: float) -> bool:
+        """Wait for the end of init: in a process-id namespace the last to end, after everything that it held."""
+        if self._process is not None:
+            return bool(select.select([self._process], [], [], seconds)[0])
+        deadline = time.monotonic() + seconds
         while (remaining := deadline - time.monotonic()) > 0:
-            ready, _, _ = select.select([self._status], [], [], remaining)
-            if not ready or not os.read(self._status, 4096):
-                break
+            if select.select([self._status], [], [], remaining)[0] and not os.read(self._status, 4096):
+                return True
+        return False
+
+
+def _pidfd(pid: int) -> int | None:
+    """Return a descriptor that becomes readable when the process has ended; None before Linux 5.3."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
 
 
 def describe_end(ended: dict[str, Any]) -> str:
     """Say in words how a worker ended."""
-    if ended.get("processes"):
-        return "the process limit was exceeded: the candidate started too many processes and was killed"
+    if "limit" in ended:
+        return EXCEEDED.get(ended["limit"], f"the limit on {ended['limit']} was exceeded")
     if "signal" in ended:
         number = ended["signal"]
-        return f"the process was killed by signal {number} ({signal.Signals(number).name})"
+        return f"the process was killed by signal {number} ({_signal_name(number)})"
     if "exit" in ended:
         return f"the process ended by itself with exit code {ended['exit']} before it had answered"
+    if ended.get("alive"):
+        return "the process closed its connection to the judge without an answer"
     return "the process was killed together with its supervisor"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "a real-time signal"
+
+
+def _line(sock: socket.socket) -> bytes:
+    """Read one line; raises SandboxFault when the spawner is gone."""
+    data = b""
+    while not data.endswith(b"\n"):
+        chunk = sock.recv(65536)
+        if not chunk:
+            raise SandboxFault("the process that forks workers has ended")
+        data += chunk
+    return data

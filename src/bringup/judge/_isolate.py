@@ -1,135 +1,320 @@
-"""Start untrusted code in a process of its own: namespaces, limits, a private working directory, one way out.
+"""Start untrusted code in a process of its own: namespaces, a world of its own, limits, one way out.
 
-The process tree is `spawner -> init -> worker`. Init is the first process of new user, pid, network, IPC and mount
-namespaces: when it ends, the kernel ends everything in them, so no fork, daemon or signal outlives or escapes a
-candidate. Where the system does not allow namespaces the tree is the same without them, and `isolation` says so.
+The process tree is `spawner -> init -> worker`. Init is the first process of new user, process-id, mount, network,
+IPC and host-name namespaces: when it ends, the kernel ends everything in them, so no fork, daemon or signal outlives
+or escapes a candidate. What the system refuses is made up for as far as it can be, and named in the facts that come
+back with every worker: no protection is missing silently.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
-import platform
-import resource
 import signal
+import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
-CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
-CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
-SYS_CLONE = {"x86_64": 56, "aarch64": 220}
-MS_PRIVATE, MS_REC, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1 << 18, 1 << 14, 2, 4, 8
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
+from bringup.judge import _kernel, _landlock, _limits, _mounts, _namespaces, _privileges, _seccomp
+from bringup.judge._limits import Limits
+from bringup.judge._privileges import die_with_parent
+from bringup.judge._world import World
+
+__all__ = ["Limits", "Sandbox", "die_with_parent", "spawn"]
+
 POLL_SECONDS = 0.02
+AWAITED = (signal.SIGCHLD, signal.SIGTERM)  # by init; the judge says SIGTERM where SIGKILL would leave processes
+PROTECTIONS = (
+    "processes", "signals", "proc", "files", "scratch", "network", "privileges", "system calls", "limits", "memory",
+)  # fmt: skip
+NAMESPACED = {
+    "processes": "process-id namespace",
+    "signals": "process-id namespace",
+    "network": "network namespace",
+}
+Body = Callable[[int], None]
+Descriptors = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What one worker may use."""
+class Sandbox:
+    """What the workers of one warm parent have in common."""
 
-    memory_mb: int  # address space above the warm parent's
-    processes: int
-    scratch: str  # an empty directory: the worker's working directory
-    scratch_mb: int = 64
-    address_space: bool = True  # False: no limit on it, for devices whose drivers reserve it by the terabyte
+    world: World
+    without: frozenset[str] = frozenset()  # for tests: `namespaces`, `mounts`, `proc`, `landlock`, `seccomp`, `user`
+
+
+class SandboxFault(Exception):
+    """A worker could not be prepared: the judge's own failure, never the candidate's."""
+
+
+@dataclass
+class Facts:
+    """Which protections are on and by what means, and why means were refused."""
+
+    on: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Note why something is not on; several reasons for one name are joined."""
+        known = self.refused.get(name)
+        self.refused[name] = f"{known}; {reason}" if known and reason not in known else reason
 
     def to_json(self) -> dict[str, Any]:
-        """Return the limits as a JSON object."""
-        return asdict(self)
+        """Return {"on": {protection: means}, "missing": {protection: reason}}."""
+        return {
+            "on": {name: self.on[name] for name in PROTECTIONS if name in self.on},
+            "missing": {name: self.refused[name] for name in PROTECTIONS if name not in self.on},
+        }
 
 
-def prctl(option: int, value: int) -> None:
-    """Call prctl(2), ignoring failure."""
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
-def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends."""
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def spawn(limits: Limits, descriptors: tuple[int, int, int], body: Callable[[int], None]) -> tuple[int, str]:
-    """Fork a worker that runs `body(socket descriptor)`; return init's process id and the kind of isolation.
+def spawn(sandbox: Sandbox, limits: Limits, descriptors: Descriptors, body: Body) -> tuple[int, dict[str, Any]]:
+    """Fork a worker that runs `body(socket descriptor)`; return init's process id and the facts of its isolation.
 
     `descriptors` are the worker's socket, its output pipe and the pipe on which init reports the worker's end as
-    one JSON object: {"exit": code} or {"signal": number}, with "processes": true when the process limit fell.
+    one JSON object: {"exit": code} or {"signal": number}, with "limit": name when init ended it for what it used.
+    Raises SandboxFault when the worker could not be prepared.
     """
-    namespaces = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC
-    for flags in (CLONE_NEWUSER | namespaces, namespaces):
-        pid = _clone(flags)
-        if pid >= 0:
-            break
-    else:
-        flags, pid = 0, os.fork()
+    told, tell = os.pipe()
+    go, let_go = os.pipe()
+    facts = Facts()
+    flags, pid = _fork(sandbox, facts)
     if pid == 0:
         try:
-            _init(limits, descriptors, body, bool(flags))
+            os.close(told)
+            os.close(let_go)
+            _Init(sandbox, limits, flags, facts).run((*descriptors, tell, go), body)
         finally:
             os._exit(111)
-    if flags & CLONE_NEWUSER:
-        _map_user(pid)
-    return pid, "namespaces" if flags else "process"
-
-
-def _clone(flags: int) -> int:
-    """fork(2) with namespaces; -1 when the system refuses. os.unshare would leave this process changed."""
-    number = SYS_CLONE.get(platform.machine())
-    if number is None:
-        return -1
-    api = ctypes.PyDLL(None, use_errno=True)
-    api.PyOS_BeforeFork()
-    pid = int(api.syscall(number, flags | signal.SIGCHLD, 0, 0, 0, 0))
-    if pid == 0:
-        api.PyOS_AfterFork_Child()
-    else:
-        api.PyOS_AfterFork_Parent()
-    return pid
-
-
-def _map_user(pid: int) -> None:
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"0 {os.getuid()} 1"),
-        ("gid_map", f"0 {os.getgid()} 1"),
-    ):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "w") as file:
-            file.write(text)
-
-
-def _init(limits: Limits, descriptors: tuple[int, int, int], body: Callable[[int], None], namespaced: bool) -> None:
-    sock, output, status = descriptors
-    die_with_parent()
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    os.setsid()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-    sock, output, status = _keep_only(sock, output, status)
-    mounted = namespaced and _mounts(limits)
-    with contextlib.suppress(OSError):
-        os.chdir(limits.scratch)
-    worker = os.fork()
-    if worker == 0:
+    os.close(tell)
+    os.close(go)
+    users: dict[str, Any] = {"apart": False, "refused": ""}
+    if flags & _namespaces.NEWUSER:
         try:
-            os.close(status)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-            _restrict(limits, output)
-            body(sock)
-            os._exit(0)
+            users["apart"] = _namespaces.map_users(pid, _may_be_another_user(sandbox, traverse=False))
+        except OSError as error:
+            users["refused"] = _kernel.why(error)
+    with contextlib.suppress(OSError):
+        os.write(let_go, json.dumps(users).encode())
+    os.close(let_go)
+    answer = _read_all(told)
+    os.close(told)
+    found = json.loads(answer) if answer else {"fault": "it ended before it was ready"}
+    if "fault" in found:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+        raise SandboxFault(f"a worker cannot be prepared: {found['fault']}")
+    return pid, found
+
+
+def _fork(sandbox: Sandbox, facts: Facts) -> tuple[int, int]:
+    """Fork with as many namespaces as the system grants; return the namespaces' flags and the process id."""
+    if "namespaces" in sandbox.without:
+        facts.refuse("namespaces", "switched off")
+        return 0, os.fork()
+    for flags in (_namespaces.NEWUSER | _namespaces.NEWCGROUP | _namespaces.WORLD, _namespaces.WORLD):
+        try:
+            return flags, _namespaces.fork(flags)
+        except OSError as error:
+            facts.refuse("namespaces", f"new namespaces: {_kernel.why(error)}")
+    return 0, os.fork()
+
+
+def _may_be_another_user(sandbox: Sandbox, traverse: bool) -> bool:
+    """Whether root's worker can do its work as nobody: Python's files may be readable by root alone."""
+    return os.getuid() == 0 and "user" not in sandbox.without and sandbox.world.for_others(traverse)
+
+
+def _read_all(descriptor: int) -> bytes:
+    data = b""
+    while chunk := os.read(descriptor, 1 << 16):
+        data += chunk
+    return data
+
+
+class _Init:
+    """The worker's parent: makes its world, confines and watches it, reports its end."""
+
+    def __init__(self, sandbox: Sandbox, limits: Limits, flags: int, facts: Facts) -> None:
+        self.sandbox, self.limits, self.flags, self.facts = sandbox, limits, flags, facts
+        self.user: int | None = None  # what the worker becomes, as numbered inside
+        self.scratch = limits.scratch
+        self.has_world = False
+        self.others = 0
+
+    def run(self, descriptors: tuple[int, ...], body: Body) -> None:
+        """Prepare, fork the worker, wait for its end; does not return."""
+        die_with_parent()
+        _privileges.adopt_orphans()
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
+        sock, output, status, tell, go = _keep_only(*descriptors)
+        self._prepare(json.loads(_read_all(go)))
+        os.close(go)
+        watch = _limits.Watch(self.limits, self.scratch, mounted=self.has_world, alone="proc" in self.facts.on)
+        worker = os.fork()
+        if worker == 0:
+            try:
+                os.close(status)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, AWAITED)
+                self._become_worker(output, tell)
+                body(sock)
+                os._exit(0)
+            finally:
+                os._exit(110)
+        for descriptor in (sock, output, tell):
+            os.close(descriptor)
+        watch.begin(worker)
+        _privileges.hide()
+        report = _reap(worker, watch, bool(self.flags))
+        os.write(status, json.dumps(report).encode())
+        os._exit(0)
+
+    # Before the fork -----------------------------------------------------------------------------------------
+
+    def _prepare(self, users: dict[str, Any]) -> None:
+        facts, own_users = self.facts, bool(self.flags & _namespaces.NEWUSER)
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")  # when the machine runs out of memory, the worker goes first
+        if own_users:
+            self.user = _namespaces.INSIDE if users["apart"] else None
+            owner = _namespaces.INSIDE
+        else:
+            nobody = _may_be_another_user(self.sandbox, traverse=not self.flags)
+            self.user = _namespaces.NOBODY if nobody else None
+            owner = os.getuid() if self.user is None else self.user
+        if not (own_users and _counts_by_namespace()):
+            self.others = _limits.same_user(owner if not own_users else os.getuid())
+        if self.flags:
+            for name, means in NAMESPACED.items():
+                facts.on[name] = means
+            self._enter_world(owner, users["refused"])
+        if not self.has_world and self.user is not None:
+            _open_way(self.scratch, self.user)
+        os.chdir(self.scratch)
+
+    def _enter_world(self, owner: int, refused: str) -> None:
+        try:
+            if refused or "mounts" in self.sandbox.without:
+                raise OSError(1, refused or "switched off")
+            own_proc = "proc" not in self.sandbox.without
+            said = _mounts.enter(self.sandbox.world, self.scratch, self.limits.scratch_mb, owner, own_proc)
+        except OSError as error:
+            for name in ("files", "scratch"):
+                self.facts.refuse(name, f"mount namespace: {_kernel.why(error)}")
+            _mounts.leave(self.limits.scratch)
+            return
+        self.has_world, self.scratch = True, _mounts.SCRATCH
+        self.facts.on["files"] = self.facts.on["scratch"] = "mount namespace"
+        if said:
+            self.facts.refuse("proc", said)
+        else:
+            self.facts.on["proc"] = "process-id namespace"
+
+    # In the worker -------------------------------------------------------------------------------------------
+
+    def _become_worker(self, output: int, tell: int) -> None:
+        try:
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            os.close(output)
+            self._confine()
+            answer = self.facts.to_json()
+        except BaseException as error:
+            answer = {"fault": f"{type(error).__name__}: {error}"}
+            raise
         finally:
-            os._exit(110)
-    os.close(sock)
-    report = _reap(worker, limits, mounted)
-    os.write(status, json.dumps(report).encode())
-    if not namespaced:
-        _kill_descendants()
-    os._exit(0)
+            os.write(tell, json.dumps(answer).encode())
+            os.close(tell)
+
+    def _confine(self) -> None:
+        facts, without = self.facts, self.sandbox.without
+        home_in(self.scratch)
+        _limits.apply(self.limits, self.others)
+        facts.on["limits"] = "setrlimit"
+        facts.on["memory"] = "watched by init"
+        self._drop_privileges()
+        _privileges.no_new_privileges()
+        if not self.has_world:
+            self._landlock()
+        try:
+            if "seccomp" in without:
+                raise OSError(1, "switched off")
+            _seccomp.install()
+            facts.on["system calls"] = "seccomp"
+            facts.on.setdefault("network", "seccomp")
+        except OSError as error:
+            facts.refuse("system calls", _kernel.why(error))
+        for name in PROTECTIONS:
+            if name not in facts.on and name not in facts.refused:
+                facts.refuse(name, facts.refused.get("namespaces", "not available"))
+
+    def _drop_privileges(self) -> None:
+        facts = self.facts
+        with contextlib.suppress(OSError):  # whoever may not has no capabilities to lose
+            _privileges.drop_bounds()
+        if self.user is not None:
+            _privileges.become(self.user)
+        _privileges.drop_capabilities()
+        _privileges.hide()
+        if self.user is not None or self.flags & _namespaces.NEWUSER or os.getuid():
+            means = "another user" if self.user is not None else "user namespace" if self.flags else "not root"
+            facts.on["privileges"] = f"{means}, no capabilities"
+        else:
+            facts.refuse("privileges", "the worker is root: Python's files cannot be read by others")
+        if self.user is not None:
+            facts.on.setdefault("signals", "another user")
+            facts.on.setdefault("proc", "another user")
+
+    def _landlock(self) -> None:
+        try:
+            if "landlock" in self.sandbox.without:
+                raise OSError(1, "switched off")
+            trees = (*self.sandbox.world.trees, *(path for path, _ in self.sandbox.world.links), "/proc")
+            version = _landlock.restrict(trees, (self.scratch, *self.sandbox.world.devices))
+        except OSError as error:
+            self.facts.refuse("files", f"Landlock: {_kernel.why(error)}")
+            return
+        self.facts.on["files"] = "Landlock"
+        self.facts.on.setdefault("proc", "Landlock")
+        if version >= _landlock.SCOPES:
+            self.facts.on.setdefault("signals", "Landlock")
 
 
-def _keep_only(*descriptors: int) -> tuple[int, int, int]:
-    """Close every descriptor but the given ones, which are moved to 3, 4, 5; standard input becomes /dev/null."""
+def home_in(scratch: str) -> None:
+    """Point the places that programs write to at the scratch; they are private and vanish with it."""
+    temporary = os.path.join(scratch, "tmp")
+    os.makedirs(temporary, exist_ok=True)
+    os.environ |= {
+        "HOME": scratch,
+        "TMPDIR": temporary,
+        "XDG_CACHE_HOME": os.path.join(scratch, ".cache"),
+        "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
+    }
+    tempfile.tempdir = None
+
+
+def _open_way(scratch: str, user: int) -> None:
+    """Let another user reach and own the scratch directory on disk."""
+    os.chown(scratch, user, user)
+    for parent in (os.path.dirname(scratch), os.path.dirname(os.path.dirname(scratch))):
+        found = os.stat(parent)
+        if found.st_uid == os.getuid():
+            os.chmod(parent, found.st_mode & 0o7777 | 0o011)
+
+
+def _counts_by_namespace() -> bool:
+    """Whether RLIMIT_NPROC counts a user's processes in each user namespace by itself (Linux 5.14)."""
+    major, minor = os.uname().release.split(".")[:2]
+    return (int(major), int("".join(takewhile(str.isdigit, minor)))) >= (5, 14)
+
+
+def _keep_only(*descriptors: int) -> list[int]:
+    """Close every descriptor but the given ones, which are moved to 3, 4, ...; standard input becomes /dev/null."""
     high = [os.dup2(d, 900 + i) for i, d in enumerate(descriptors)]
     os.closerange(3, 900)
     os.closerange(900 + len(high), 65536)
@@ -139,79 +324,47 @@ def _keep_only(*descriptors: int) -> tuple[int, int, int]:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    return moved[0], moved[1], moved[2]
+    return moved
 
 
-def _mounts(limits: Limits) -> bool:
-    """Give the namespace a /proc of its own and a scratch in memory; False where the system refuses."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
-    options = f"size={limits.scratch_mb}m,mode=700".encode()
-    libc.mount(b"tmpfs", os.fsencode(limits.scratch), b"tmpfs", MS_NOSUID | MS_NODEV, options)
-    return bool(libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None) == 0)
-
-
-def _restrict(limits: Limits, output: int) -> None:
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.close(output)
-    with open("/proc/self/statm") as file:
-        current = int(file.read().split()[0]) * resource.getpagesize()
-    cap = current + (limits.memory_mb << 20)
-    for limit, value in (
-        (resource.RLIMIT_AS, cap if limits.address_space else resource.RLIM_INFINITY),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, limits.scratch_mb << 20),
-        (resource.RLIMIT_NPROC, _current_processes() + limits.processes),
-    ):
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(limit, (value, value))
-
-
-def _current_processes() -> int:
-    """Count this user's processes and threads: RLIMIT_NPROC limits their sum, not the candidate's own."""
-    uid, count = os.getuid(), 0
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError):
-                if os.stat(f"/proc/{name}").st_uid == uid:
-                    count += len(os.listdir(f"/proc/{name}/task"))
-    return count
-
-
-def _reap(worker: int, limits: Limits, mounted: bool) -> dict[str, Any]:
-    """Wait for the worker as the first process of its world must: reap orphans, end it when it forks too much."""
-    while True:
-        signal.sigtimedwait([signal.SIGCHLD], POLL_SECONDS)
+def _reap(worker: int, watch: _limits.Watch, namespaced: bool) -> dict[str, Any]:
+    """Wait for the worker as the first process of its world must: reap orphans, end it when it uses too much."""
+    try:
         while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return {"exit": 109}
-            if pid == 0:
-                break
-            if pid == worker:
-                code = os.waitstatus_to_exitcode(status)
-                return {"exit": code} if code >= 0 else {"signal": -code}
-        if mounted and sum(name.isdigit() for name in os.listdir("/proc")) > limits.processes + 2:
-            os.kill(-1, signal.SIGKILL)
-            return {"signal": int(signal.SIGKILL), "processes": True}
+            told = signal.sigtimedwait(AWAITED, POLL_SECONDS)
+            if told is not None and told.si_signo == signal.SIGTERM:
+                return {"signal": int(signal.SIGKILL)}
+            while True:
+                try:
+                    pid, status = os.waitpid(-1, os.WNOHANG)
+                except ChildProcessError:
+                    return {"exit": 109}
+                if pid == 0:
+                    break
+                if pid == worker:
+                    code = os.waitstatus_to_exitcode(status)
+                    return {"exit": code} if code >= 0 else {"signal": -code}
+            limit = watch.exceeded()
+            if limit:
+                return {"signal": int(signal.SIGKILL), "limit": limit}
+    finally:
+        if namespaced:
+            with contextlib.suppress(OSError):
+                os.kill(-1, signal.SIGKILL)  # so that nothing runs any more when the report is read
+        else:
+            _kill_descendants()
 
 
 def _kill_descendants() -> None:
-    """Without a pid namespace: end every process that the candidate left (they are ours: we are their subreaper)."""
-    for _ in range(50):
-        try:
-            with open(f"/proc/self/task/{os.getpid()}/children") as file:
-                children = [int(pid) for pid in file.read().split()]
-        except OSError:
-            return
+    """Without a process-id namespace: end every process that the candidate left; we have adopted them."""
+    for _ in range(200):
+        children = _limits.descendants()
         if not children:
             return
-        for pid in children:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        for signal_number in (signal.SIGSTOP, signal.SIGKILL):  # those that stand still cannot fork any more
+            for pid in children:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal_number)
         with contextlib.suppress(OSError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass

@@ -17,7 +17,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bringup.judge._isolate import Limits, die_with_parent, spawn
+from bringup.judge._isolate import Limits, Sandbox, SandboxFault, die_with_parent, spawn
+from bringup.judge._world import survey
 
 
 def main() -> None:
@@ -25,7 +26,7 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     role = sys.argv[2]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process decides
-    _warm_up(role, sys.argv[3])
+    sandbox = _warm_up(role, sys.argv[3])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
     control.sendall(b"ready\n")
     while True:
@@ -37,7 +38,7 @@ def main() -> None:
             control.close()
             die_with_parent()
             try:
-                _slot(role, descriptors)
+                _slot(role, descriptors, sandbox)
             except BaseException:
                 sys.excepthook(*sys.exc_info())
             finally:
@@ -46,8 +47,12 @@ def main() -> None:
             os.close(descriptor)
 
 
-def _warm_up(role: str, target: str) -> None:
+def _warm_up(role: str, target: str) -> Sandbox:
+    """Import what the children need; return what workers may see (nobody asks the referee's parent for one)."""
     import torch
+
+    extra: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
     torch.set_num_threads(1)
     if role == "referee":
@@ -67,19 +72,26 @@ def _warm_up(role: str, target: str) -> None:
             # The first dispatch mode of a process imports a second's worth of torch: here once, not in every worker.
             torch.empty(1).view(1)
         if role == "run":
-            get_target(target).warm_up()
+            chosen = get_target(target)
+            chosen.warm_up()
+            # The profile may be a file of the user's own.
+            extra = (*getattr(chosen, "worker_paths", ()), target.partition(":")[2])
+            devices = getattr(chosen, "worker_devices", ())
+    without = frozenset(filter(None, os.environ.get("BRINGUP_SANDBOX_WITHOUT", "").split(",")))
+    sandbox = Sandbox(survey(extra, devices), without)
     gc.collect()
     gc.freeze()
+    return sandbox
 
 
-def _slot(role: str, descriptors: list[int]) -> None:
+def _slot(role: str, descriptors: list[int], sandbox: Sandbox) -> None:
     if role == "referee":
         from bringup.judge._referee import Referee
 
         main_end, run_end, compile_end = (socket.socket(fileno=d) for d in descriptors)
         Referee(main_end, run_end, compile_end).serve()
     else:
-        serve_spawns(descriptors[0], run_body if role == "run" else compile_body)
+        serve_spawns(descriptors[0], sandbox, run_body if role == "run" else compile_body)
 
 
 def run_body(descriptor: int) -> None:
@@ -96,7 +108,7 @@ def compile_body(descriptor: int) -> None:
     serve_compiles(descriptor)
 
 
-def serve_spawns(descriptor: int, body: Callable[[int], None]) -> None:
+def serve_spawns(descriptor: int, sandbox: Sandbox, body: Callable[[int], None]) -> None:
     """Fork one isolated worker per request until the socket closes."""
     requests = socket.socket(fileno=descriptor)
     while True:
@@ -105,10 +117,15 @@ def serve_spawns(descriptor: int, body: Callable[[int], None]) -> None:
             return
         limits: dict[str, Any] = json.loads(message)
         sock, output, status = descriptors
-        pid, isolation = spawn(Limits(**limits), (sock, output, status), body)
+        answer: dict[str, Any]
+        try:
+            pid, isolation = spawn(sandbox, Limits(**limits), (sock, output, status), body)
+            answer = {"pid": pid, "isolation": isolation}
+        except SandboxFault as error:
+            answer = {"fault": str(error)}
         for d in descriptors:
             os.close(d)
-        requests.sendall(json.dumps({"pid": pid, "isolation": isolation}).encode() + b"\n")
+        requests.sendall(json.dumps(answer).encode() + b"\n")
 
 
 if __name__ == "__main__":
