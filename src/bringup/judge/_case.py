@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from bringup.suites import CaseInputs
 from bringup.verdict import Mismatch, TensorSummary, VerdictKind, Violation
 
 SPY = "dispatch-spy"
+ERROR_LINE = re.compile(r"[\w.]+(Error|Fault|Exception): ")
 GUARDED_ASPECTS = ("mutation", "aliasing")
 NamedTensors = list[tuple[str, torch.Tensor]]
 Expected = Callable[[CaseInputs], tuple[Any, Any, Any]]
@@ -99,7 +101,7 @@ class CaseJudge:
                 summary = f"kernel {kernel} does not compile: {first[:300]}"
                 return Outcome("compile", summary, log=log, kernel=kernel, compiled_for=self.device)
             if reply.get("fault"):
-                return Outcome("crashed", text.strip().splitlines()[-1][:300], log=str(reply["fault"]), exception=text)
+                return Outcome("crashed", _headline(text), log=str(reply["fault"]), exception=text)
             return Outcome("raised", text.strip().splitlines()[-1][:300], exception=text, log=output)
         if self.inputs.raises:
             return self._wrong("structure", f"PyTorch raises {self.inputs.raises}; the wrapper returned", launches)
@@ -248,6 +250,13 @@ def cheated(found: list[Any], launches: int = 0) -> Outcome:
     words = ", ".join(dict.fromkeys(str(what) for other, what, _ in found if other == guard))
     summary = f"work left to PyTorch: {words}" if guard == SPY else words
     return Outcome("cheated", summary[:500], violations=violations, launches=launches, guard=guard)
+
+
+def _headline(text: str) -> str:
+    """Return the line of a traceback that names the error; what follows it is detail."""
+    lines = [line for line in text.strip().splitlines() if line[:1].strip()] or [""]
+    named = [line for line in lines if ERROR_LINE.match(line)]
+    return (named or lines)[-1][:300]
 
 
 def _shared_outputs(expected: NamedTensors, actual: NamedTensors) -> Mismatch | None:

@@ -59,7 +59,8 @@ class Overseer:
     def calling(self, mode: dict[str, Any], storages: list[Any]) -> Iterator[None]:
         """Look on while the wrapper runs on arguments with these storages, in the way that the judge asks for."""
         self.ghost = bool(mode.get("ghost"))
-        with self.target.worker_order(mode.get("order")), self._around(mode):
+        protected = self.target.worker_protect(storages if mode.get("read_only") else [])
+        with self.target.worker_order(mode.get("order")), protected, self._around(mode):
             if self.veil is not None:
                 with _disable_current_modes():
                     self.veil.inputs(storages)

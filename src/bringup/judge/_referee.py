@@ -243,7 +243,9 @@ class JudgeJob:
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
         """Have the worker call the wrapper, and decide what its answer is worth; a lost worker is started anew."""
         try:
-            request, payloads = case.request(self.job["case_seconds"], mode)
+            # An `out=` or in-place case is there to be written.
+            read_only = "mutation" in self.guards and not (self.operator.mutates or case.inputs.requires)
+            request, payloads = case.request(self.job["case_seconds"], {**mode, "read_only": read_only})
         except _codec.Unencodable as error:
             return Outcome("untested", f"case {case.inputs.case} cannot be sent to the device: {error}")
         seconds = min(self.job["case_seconds"], max(1.0, self.deadline - time.monotonic()))

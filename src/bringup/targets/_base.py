@@ -78,6 +78,10 @@ class Target(Protocol):
         """Return a context in which a launch runs its programs in the order of `seed` (None: as always), if it can."""
         ...
 
+    def worker_protect(self, storages: list[Any]) -> AbstractContextManager[Any]:
+        """Return a context in which a kernel that writes to these device storages faults, if the device can do that."""
+        ...
+
     def worker_fault(self, error: BaseException) -> str | None:
         """Return debugger text when `error` is a device fault (a crash of a PE), else None."""
         ...
@@ -139,6 +143,10 @@ class TargetDefaults:
 
     def worker_order(self, seed: int | None) -> AbstractContextManager[Any]:
         """The order of programs cannot be chosen."""
+        return nullcontext()
+
+    def worker_protect(self, storages: list[Any]) -> AbstractContextManager[Any]:
+        """Writes to inputs are seen after the call only."""
         return nullcontext()
 
     def worker_fault(self, error: BaseException) -> str | None:

@@ -110,6 +110,14 @@ class VpeTarget(TargetDefaults):
 
         return nullcontext() if seed is None else launch_mode(seed=seed)
 
+    def worker_protect(self, storages: list[Any]) -> AbstractContextManager[Any]:
+        """A write to a protected storage is a `read_only` fault, with the kernel's line."""
+        import torch
+
+        from bringup.vpe import protect
+
+        return protect(*(torch.empty(0, dtype=torch.uint8, device="vpe").set_(s) for s in storages if s.nbytes()))
+
     def worker_fault(self, error: BaseException) -> str | None:
         """Return the debugger's text for a core dump."""
         from bringup.vpe import VpeFault, render_dump
