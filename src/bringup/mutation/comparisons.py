@@ -77,7 +77,7 @@ class BoundOffByOne(Mutator):
 
 
 def _moved(bound: ast.expr, step: int, text: str) -> str:
-    """Return a bound that is one higher or lower: a number as a number, anything else, whose text is given, as a sum."""
+    """Return a bound moved by one: a number as a number, anything else, whose text is given, as a sum."""
     value = number(bound)
     return str(value + step) if isinstance(value, int) else f"{text} {'-' if step < 0 else '+'} 1"
 
