@@ -87,7 +87,7 @@ def test_resolver_for_the_simulator() -> None:
     assert buffer is not None
     assert (buffer.base, buffer.nbytes, buffer.freed, buffer.initialised) == (x.data_ptr(), 400, False, None)
     address = x.data_ptr()
-    assert memory.describe(address + 403).startswith("4 bytes after the end of allocation #")
+    assert memory.describe(address + 403).startswith("3 bytes past the end of allocation #")
     assert memory.describe(address - 2).startswith("2 bytes before allocation #")
     assert memory.describe(address + 8).startswith("byte 8 of allocation #")
     del x

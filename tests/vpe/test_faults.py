@@ -68,6 +68,56 @@ def test_out_of_bounds_dump_says_everything(tmp_path):
 
 
 @triton.jit
+def inner(p, at, step):
+    far = at * step
+    return tl.load(p + far)
+
+
+@triton.jit
+def middle(p, at, k):
+    shifted = at + k
+    near = tl.sum(tl.load(p + tl.arange(0, 16)), 0)
+    got = inner(p, shifted, 3)
+    return got * near
+
+
+@triton.jit
+def k_nested(x, o, n, B: tl.constexpr):
+    pid = tl.program_id(0)
+    at = pid * B + tl.arange(0, B)
+    first = tl.min(at * 2, 0)
+    v = middle(x, at, 7)
+    tl.store(o + at, v + first)
+
+
+@pytest.mark.usefixtures("pe64")
+def test_dump_names_variables_of_all_calls_and_the_other_pes():
+    n = 4096
+    x, o = aligned(n), aligned(n)
+    o.fill_(5)
+    faulting = [pid for pid in range(64) if (pid * 64 + 63 + 7) * 3 >= n]
+    with pytest.raises(vpe.VpeFault) as caught, vpe.launch_mode(threads=1):
+        k_nested[(64,)](x, o, n, B=64)
+    dump = caught.value.dump
+    assert [frame["function"] for frame in dump["stack"]] == ["inner", "middle", "k_nested"]
+    assert dump["program"] == [faulting[0], 0, 0]
+    values = {variable["name"]: variable for variable in dump["variables"]}
+    pid = faulting[0]
+    assert set(values) == {"x", "o", "n", "pid", "at", "first", "middle.shifted", "middle.near", "inner.far"}
+    assert values["first"]["value"] == pid * 128
+    assert values["middle.shifted"]["first"][0] == pid * 64 + 7
+    assert values["inner.far"]["last"][-1] == (pid * 64 + 63 + 7) * 3
+    # the programs of the other PEs run again: all that would fault are named, and they leave no trace
+    assert [other["program"][0] for other in dump["other_faults"]] == faulting[1:]
+    assert dump["other_faults"][-1]["pe"] == [7, 7]
+    assert {other["kind"] for other in dump["other_faults"]} == {"out_of_bounds"}
+    assert (o[faulting[0] * 64 :] == 5).all()
+    text = vpe.render_dump(dump)
+    assert f"other PEs that faulted at the same time ({len(faulting) - 1})" in text
+    assert "(7, 7)" in text
+
+
+@triton.jit
 def k_copy(x, o, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(o + i, tl.load(x + i))

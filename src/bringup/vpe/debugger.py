@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+_OTHERS = 6
+"""Other faulted PEs that are described; the rest is only named."""
+
 
 def _coordinates(values: Any) -> str:
     return f"({', '.join(map(str, values))})" if isinstance(values, list) else str(values)
@@ -114,12 +117,16 @@ def render(dump: dict[str, Any]) -> str:
         listed = ", ".join(f"{name} = {value}" for name, value in dump["constants"].items())
         lines += ["", f"compile-time constants: {listed}"]
     if dump.get("other_faults"):
-        lines += ["", "other faulted programs:"]
-        for other in dump["other_faults"]:
+        others = dump["other_faults"]
+        lines += ["", f"other PEs that faulted at the same time ({len(others)}):"]
+        for other in others[:_OTHERS]:
             lines.append(
-                f"  program {_coordinates(other['program'])} on PE {_coordinates(other['pe'])}: {other['kind']} "
+                f"  PE {_coordinates(other['pe'])}, program {_coordinates(other['program'])}: {other['kind']} "
                 f"at {other['address']}, line {other['line']}"
             )
+        if len(others) > _OTHERS:
+            shown = ", ".join(_coordinates(other["pe"]) for other in others[_OTHERS:])
+            lines.append(f"  and {len(others) - _OTHERS} more: {shown}")
     return "\n".join(lines)
 
 

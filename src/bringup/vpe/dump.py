@@ -2,18 +2,23 @@
 
 The values of variables are found by replay: a copy of the kernel that writes every named variable out before
 the faulting
-operation runs that program once more, with its stores undone afterwards.
+operation runs that program once more, with its stores undone afterwards. The PEs of a chip run at the same time, host
+threads do not: so the programs that the other PEs had at that time run again, too, to see which of them fault.
 """
 
 from __future__ import annotations
 
 import ast
+import ctypes
 import functools
 import json
+import linecache
 import os
 import re
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -44,7 +49,11 @@ def raise_fault(
     dump = _describe(kernel, profile, grid, launcher, setup, faults[0])
     dump["variables"] = _variables(kernel, profile, grid, launcher, packed, setup, faults[0])
     dump["constants"] = {name: _plain_constant(value) for name, value in launcher.constants.items()}
-    dump["other_faults"] = [_brief(kernel, profile, grid, record) for record in faults[1:]]
+    others = {
+        int(record[L.F_PROGRAM]): record for record in _neighbours(kernel, profile, grid, packed, setup, faults[0])
+    }
+    others |= {int(record[L.F_PROGRAM]): record for record in faults[1:]}
+    dump["other_faults"] = [_brief(kernel, profile, grid, others[program]) for program in sorted(others)]
     path = _write(dump)
     from bringup.vpe.debugger import summary
 
@@ -84,10 +93,10 @@ def _brief(kernel: LoadedKernel, profile: Any, grid: tuple[int, int, int], recor
 
 
 @functools.lru_cache(maxsize=64)
-def _functions(file: str) -> list[tuple[int, int, str]]:
+def _functions(source: str) -> list[tuple[int, int, str]]:
     try:
-        tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError):
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
         return []
     return [
         (node.lineno, node.end_lineno or node.lineno, node.name)
@@ -96,15 +105,19 @@ def _functions(file: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def _frame(frame: Frame) -> dict[str, Any]:
-    import linecache
+def _function(frame: Frame) -> str:
+    """Name of the function that a frame is in; empty if its file cannot be read."""
+    # not every source is a file: the line cache knows those of notebooks and of candidates
+    source = "".join(linecache.getlines(frame.file))
+    inside = [entry for entry in _functions(source) if entry[0] <= frame.line <= entry[1]]
+    return max(inside, key=lambda entry: entry[0])[2] if inside else ""
 
-    inside = [entry for entry in _functions(frame.file) if entry[0] <= frame.line <= entry[1]]
-    name = max(inside, key=lambda entry: entry[0])[2] if inside else ""
+
+def _frame(frame: Frame) -> dict[str, Any]:
     return {
         "file": frame.file,
         "line": frame.line,
-        "function": name,
+        "function": _function(frame),
         "text": linecache.getline(frame.file, frame.line).strip(),
     }
 
@@ -199,22 +212,18 @@ def _variables(
         copy, lowered = load_for_dump(kernel, int(record[L.F_SITE]))
         raw = np.zeros(lowered.dump_bytes + 4096, np.uint8)
         area = raw[-raw.ctypes.data % 64 :]
-        _replay(copy, profile, grid, packed, setup, record, area)
+        with _undone(setup):
+            _again(copy, profile, grid, packed, setup, int(record[L.F_PROGRAM]), area)
     except Exception as error:
         # a dump without variables is better than no dump
         return [{"name": "?", "type": "", "value": f"not available: {type(error).__name__}: {error}"}]
     module = copy.module
     site = _op(copy, int(record[L.F_SITE]))
-    stack = frames(module, site.loc) if site is not None else []
-    running = (stack[-1].file, stack[-1].line) if stack else None
+    running = _places(frames(module, site.loc)) if site is not None else []
     found: dict[str, dict[str, Any]] = {}
     for value, offset in lowered.dumps:
-        name = _name(module, value)
+        name = _name(module, value, running)
         if name is None:
-            continue
-        own = frames(module, value.loc)
-        if value.op is not None and own and (own[-1].file, own[-1].line) == running:
-            # part of the statement that was stopped: not yet the variable's value
             continue
         array = decode(area[offset:], value.type)
         found.pop(name, None)
@@ -222,15 +231,30 @@ def _variables(
     return list(found.values())
 
 
-def _name(module: Any, value: Value) -> str | None:
+def _places(stack: list[Frame]) -> list[tuple[str, int]]:
+    """File and line of each frame, outermost first."""
+    return [(frame.file, frame.line) for frame in reversed(stack)]
+
+
+def _name(module: Any, value: Value, running: list[tuple[str, int]]) -> str | None:
+    """A variable's name, with its function's if that is not the kernel; None for what is no variable in scope."""
     if value.op is None and value.arg_of is not None:
         # MLIR prints a block argument's name as its SSA name, with a number where that was taken
         name = re.sub(r"_\d+$", "", value.name.split("#")[0])
         return None if re.fullmatch(r"(arg)?\d+", name) else name
     stack = frames(module, value.loc)
-    # the variable's name in the kernel itself: the outermost frame that has one
-    outer = [frame for frame in stack if frame.name and f"{os.sep}triton{os.sep}language{os.sep}" not in frame.file]
-    return outer[-1].name if outer else None
+    places = _places(stack)
+    for depth in reversed(range(len(stack))):
+        frame = stack[len(stack) - 1 - depth]
+        if not frame.name or f"{os.sep}triton{os.sep}language{os.sep}" in frame.file:
+            continue
+        if places[:depth] != running[:depth]:
+            continue  # a variable of a call that has returned; what the call was for may have a name
+        if places[: depth + 1] == running[: depth + 1]:
+            return None  # part of the statement that was stopped: not yet the variable's value
+        function = _function(frame) if depth else ""
+        return f"{function}.{frame.name}" if function else frame.name
+    return None
 
 
 def _abbreviate(array: npt.NDArray[Any], value: Value) -> dict[str, Any]:
@@ -257,15 +281,30 @@ def _abbreviate(array: npt.NDArray[Any], value: Value) -> dict[str, Any]:
     return shown
 
 
-def _replay(
-    copy: LoadedKernel, profile: Any, grid: tuple[int, int, int], packed: npt.NDArray[Any], setup: Any,
-    record: npt.NDArray[Any], area: npt.NDArray[np.uint8],
-) -> None:  # fmt: skip
-    """Run one program of the dump copy and put back every byte that it stored."""
-    import ctypes
+def _neighbours(
+    kernel: LoadedKernel, profile: Any, grid: tuple[int, int, int], packed: npt.NDArray[Any], setup: Any,
+    record: npt.NDArray[Any],
+) -> list[npt.NDArray[Any]]:  # fmt: skip
+    """Fault records of the programs that the other PEs had when this one was stopped."""
+    program, pes = int(record[L.F_PROGRAM]), profile.grid.count
+    first = program - program % pes
+    last = min(first + pes, grid[0] * grid[1] * grid[2])
+    found = []
+    try:
+        with _undone(setup):
+            for other in range(first, last):
+                if other != program:
+                    fault = _again(kernel, profile, grid, packed, setup, other)
+                    if fault[L.F_KIND]:
+                        found.append(fault)
+    except MemoryError:
+        return []  # a dump without them is better than no dump
+    return found
 
-    from bringup.vpe.launch import _Worker
 
+@contextmanager
+def _undone(setup: Any) -> Iterator[None]:
+    """Put back every byte of a launch's memory that is stored to in between."""
     saved = []
     for buffer in setup.buffers:
         if buffer is not None and buffer.writable and not buffer.freed and buffer.nbytes <= 1 << 28:
@@ -275,26 +314,39 @@ def _replay(
         for buffer in setup.buffers
         if buffer is not None and buffer.initialised is not None
     ]
-    worker = _Worker()
-    worker.prepare(copy, profile.grid.count)
-    slots = worker.context
-    setup.fill(slots)
-    slots[L.FLAGS] = L.FLAG_REPLAY
-    order = np.array([int(record[L.F_PROGRAM])], np.int64)
-    shared = np.zeros(2, np.int64)
-    spare = np.zeros(1 << 16, np.uint8)
-    slots[L.ARGS], slots[L.DUMP] = packed.ctypes.data, area.ctypes.data
-    slots[L.GRID : L.GRID + 3] = grid
-    slots[L.NEXT], slots[L.STOP], slots[L.ORDER] = shared.ctypes.data, shared.ctypes.data + 8, order.ctypes.data
-    slots[L.PROGRAMS], slots[L.CHUNK] = 1, 1
-    slots[L.PRINT], slots[L.PRINT_SIZE] = spare.ctypes.data, 0
     try:
-        copy.entry(slots.ctypes.data, 0, 0)
+        yield
     finally:
         for base, data in saved:
             ctypes.memmove(base, data, len(data))
         for array, before in shadows:
             array[:] = before
+
+
+def _again(
+    kernel: LoadedKernel, profile: Any, grid: tuple[int, int, int], packed: npt.NDArray[Any], setup: Any, program: int,
+    area: npt.NDArray[np.uint8] | None = None,
+) -> npt.NDArray[Any]:  # fmt: skip
+    """Run one program, with atomics switched off; gives its fault record."""
+    from bringup.vpe.launch import _Worker
+
+    worker = _Worker()
+    worker.prepare(kernel, profile.grid.count)
+    slots = worker.context
+    setup.fill(slots)
+    slots[L.FLAGS] = L.FLAG_REPLAY
+    order = np.array([program], np.int64)
+    shared = np.zeros(2, np.int64)
+    spare = np.zeros(1 << 10, np.uint8)
+    slots[L.ARGS] = packed.ctypes.data
+    if area is not None:
+        slots[L.DUMP] = area.ctypes.data
+    slots[L.GRID : L.GRID + 3] = grid
+    slots[L.NEXT], slots[L.STOP], slots[L.ORDER] = shared.ctypes.data, shared.ctypes.data + 8, order.ctypes.data
+    slots[L.PROGRAMS], slots[L.CHUNK] = 1, 1
+    slots[L.PRINT], slots[L.PRINT_SIZE] = spare.ctypes.data, 0
+    kernel.entry(slots.ctypes.data, 0, 0)
+    return worker.fault
 
 
 def _write(dump: dict[str, Any]) -> str | None:

@@ -44,4 +44,4 @@ def describe(address: int) -> str:
         return f"byte {address - nearest.base} of {nearest.describe()}"
     if address < nearest.base:
         return f"{nearest.base - address} bytes before {nearest.describe()}"
-    return f"{address - nearest.end + 1} bytes after the end of {nearest.describe()}"
+    return f"{address - nearest.end} bytes past the end of {nearest.describe()}"
