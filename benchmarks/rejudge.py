@@ -15,25 +15,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from bringup.candidate import Candidate, parse_reply
+from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import JudgeConfig
 from bringup.judge import JudgePool
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
-
-
-def candidates(path: Path) -> dict[str, Candidate]:
-    """Return the last parsable candidate of every recorded operator."""
-    recordings = RecordingSet(path)
-    found: dict[str, Candidate] = {}
-    for operator in recordings.operators():
-        dialog = recordings.dialog(operator)
-        for position in sorted(dialog):
-            parsed = parse_reply(dialog[position].text)
-            if isinstance(parsed, Candidate):
-                found[operator] = parsed
-    return found
 
 
 async def main() -> None:
@@ -46,7 +33,7 @@ async def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     suite = get_suite("opinfo")
-    chosen = candidates(find_set(options.recordings))
+    chosen = RecordingSet(find_set(options.recordings)).candidates()
     verdicts: dict[str, Verdict] = {}
     async with JudgePool(options.target, JudgeConfig(case_seconds=60), jobs=options.jobs, compiles=False) as judge:
         limit = asyncio.Semaphore(options.jobs)

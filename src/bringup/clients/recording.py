@@ -18,6 +18,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from bringup.candidate import Candidate, parse_reply
 from bringup.clients._base import Call, Message, Reply, Usage
 from bringup.clients._files import file_stem, name_of, write_atomically
 from bringup.errors import BringupError, ConfigError, FormatError
@@ -125,6 +126,17 @@ class RecordingSet:
     def operators(self) -> list[str]:
         """Return the recorded operators, sorted."""
         return sorted({*self._files, *self._texts})
+
+    def candidates(self) -> dict[str, Candidate]:
+        """Return the last candidate of every recorded operator that has one: what its dialog came to."""
+        found: dict[str, Candidate] = {}
+        for operator in self.operators():
+            dialog = self.dialog(operator)
+            for position in sorted(dialog):
+                parsed = parse_reply(dialog[position].text) if position[2] == "generate" else None
+                if isinstance(parsed, Candidate):
+                    found[operator] = parsed
+        return found
 
     def dialog(self, operator: str) -> dict[Turn, Recording]:
         """Return an operator's calls by (attempt, turn, role); empty when it is not recorded.
