@@ -52,11 +52,11 @@ async def main() -> None:
             raise SystemExit(f"{name} does not pass on {options.target} with guards '{setting}': {verdict.summary}")
         return verdict.seconds
 
-    for setting in cold:
+    for setting, times in cold.items():
         # A new pool has empty caches; references are computed by a first judgement without guards.
         async with JudgePool(options.target, JudgeConfig(compile_for=())) as pool:
             for name in track(chosen, description=f"cold, {setting}", console=console):
-                cold[setting][name] = await once(pool, name, setting)
+                times[name] = await once(pool, name, setting)
     async with JudgePool(options.target, JudgeConfig(compile_for=())) as pool:
         for name in track(chosen, description="warm", console=console):
             await once(pool, name, "all")
