@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import subprocess
 import sys
@@ -165,6 +166,75 @@ def test_cache_that_cannot_be_written_is_a_warning(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match="object cache is not used"):
         library = native.compile_text("define i32 @g(ptr %c, i64 %a, i64 %b) {\n  ret i32 3\n}\n")
     assert native.entry(library, "g")(0, 0, 0) == 3
+
+
+SCRIPT = """
+import torch, triton, triton.language as tl
+from bringup import vpe
+
+vpe.activate("permissive")
+
+@triton.jit
+def k(x, o, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(o + i, tl.exp(tl.load(x + i)))
+
+x, o = torch.randn(64), torch.empty(64)
+k[(1,)](x, o, B=64)
+k[(1,)](x[32:], o, B=32)
+torch.testing.assert_close(o[32:], x.exp()[32:])
+print("right")
+"""
+
+
+@pytest.mark.parametrize("temporary", [True, False], ids=["space elsewhere", "no space at all"])
+def test_tritons_cache_cannot_be_written(tmp_path, temporary):
+    blocked, script = tmp_path / "file", tmp_path / "script.py"
+    blocked.write_text("")
+    script.write_text(SCRIPT)
+    env = {**os.environ, "TRITON_CACHE_DIR": str(blocked / "cache")}
+    if not temporary:
+        # Python would otherwise find a folder of its own
+        script.write_text("import tempfile\ntempfile.tempdir = " + repr(str(blocked / "tmp")) + SCRIPT)
+    done = subprocess.run(
+        [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    if temporary:
+        assert done.stdout == "right\n", done.stderr
+        (line,) = [line for line in done.stderr.splitlines() if "is not used" in line]
+        assert "Not a directory" in line
+    else:
+        assert done.returncode == 1
+        assert "TRITON_CACHE_DIR" in done.stderr.splitlines()[-1]
+        assert done.stderr.splitlines()[-1].startswith("bringup.vpe.errors.VpeCompileError: vpe: compiled kernels")
+
+
+def test_a_disk_that_is_full_in_the_middle(monkeypatch, recwarn):
+    from triton.runtime.cache import FileCacheManager
+
+    from bringup.vpe.backend import cache
+
+    put, calls = FileCacheManager.put, []
+
+    def full(self, data, filename, binary=True):
+        calls.append(filename)
+        if len(calls) == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return put(self, data, filename, binary)
+
+    monkeypatch.setattr(FileCacheManager, "put", full)
+    monkeypatch.setattr(cache, "_spare", "")
+
+    @triton.jit
+    def k_full(x, o, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i) - 3)
+
+    x, o = torch.randn(32), torch.empty(32)
+    k_full[(1,)](x, o, B=32)
+    assert torch.equal(o, x - 3)
+    assert [w for w in recwarn if "No space left on device" in str(w.message)]
+    assert len(calls) > 4
 
 
 def test_profiles_of_one_process_do_not_mix():

@@ -90,4 +90,7 @@ def deactivate() -> None:
     """Give Triton its default driver back."""
     from triton.runtime.driver import driver
 
+    from bringup.vpe.backend import cache
+
+    cache.uninstall()
     driver._active = None

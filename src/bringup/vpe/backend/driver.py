@@ -56,6 +56,9 @@ class VpeDriver(DriverBase):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.utils = VpeUtils()
+        from bringup.vpe.backend import cache
+
+        cache.install()
 
     @functools.cached_property
     def launcher_cls(self) -> Any:
