@@ -15,6 +15,7 @@ from bringup.clients.recording import (
     find_set,
     read_recordings,
     recorded_operators,
+    recorded_starts,
     shipped_sets,
     write_recordings,
 )
@@ -167,12 +168,26 @@ def test_no_such_set() -> None:
         make_client(ClientConfig(name="recorded"), target="no-chip")
 
 
-@pytest.mark.parametrize("target", shipped_sets())
-def test_shipped_sets_can_be_read(target: str) -> None:
-    path = find_set(target=target)
-    opened = RecordingSet(path)
+def test_a_further_set_of_a_target_is_chosen_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = {name: Path(name) for name in ("vpe-pe64", "vpe-pe64-port")}
+    monkeypatch.setattr("bringup.clients.recording.shipped_sets", lambda: sets)
+    assert find_set(target="vpe") == find_set(target="vpe:pe64") == Path("vpe-pe64")
+    assert find_set("vpe-pe64-port", "vpe:pe64") == Path("vpe-pe64-port")
+
+
+def test_kernels_that_sessions_began_from_are_kept(tmp_path: Path) -> None:
+    first = Recording.of(call("exp"), FIRST, Reply(text="one", usage=Usage()), "refine", "def wrapper(): pass")
+    rest = Recording.of(call("exp", turn=2), SECOND, Reply(text="two", usage=Usage()), "wrong")
+    write_recordings(tmp_path, [first, rest, *records("t")], Manifest(target="vpe", date="2026-01-01"))
+    assert recorded_starts(["exp", "t", "absent"], tmp_path) == {"exp": "def wrapper(): pass"}
+
+
+@pytest.mark.parametrize("name", shipped_sets())
+def test_shipped_sets_can_be_read(name: str) -> None:
+    opened = RecordingSet(find_set(name))
     assert opened.manifest is not None
-    assert opened.manifest.target.replace(":", "-") == target
+    target = opened.manifest.target.replace(":", "-")
+    assert name == target or (name.startswith(f"{target}-") and find_set(target=opened.manifest.target).name == target)
     for operator in opened.operators():
         dialog = opened.dialog(operator)
         assert (1, 1, "generate") in dialog

@@ -11,12 +11,14 @@ import subprocess
 
 import pytest
 from engine_doubles import FakeJudge, config, reply, until
-from run_doubles import MIX, Assembly, dice, plan, resume, start
+from run_doubles import MIX, Assembly, dice, operators, plan, resume, start
 
 from bringup.errors import ClientError, ClientRefused, ConfigError, DialogDiverged, EnvironmentFault, StoreError
 from bringup.runs import Board, Runner, make_plan
 from bringup.runs import runner as runner_module
 from bringup.runs.ids import new_run_id
+from bringup.runs.plan import Plan
+from bringup.runs.recordings import record_run
 from bringup.store import CallFinished, RunFinished, RunInterrupted, create_run, list_runs, open_run
 
 
@@ -251,6 +253,17 @@ async def test_refine_from_a_folder_and_from_a_run(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match="no kernel of the chosen operators"):
         made = make_plan(config(suite="made-up", ops=["op010"], refine_from=str(kernels)), tmp_path)
+
+
+async def test_a_replay_of_refining_sessions_begins_from_the_same_kernels(tmp_path):
+    old = "def wrapper(x):\n    return 'old', 1\n"
+    made = Plan(operators(3), refine={"op001": old})
+    settings = config(suite="made-up", ops=["op00*"])
+    result = await runner_module.start(settings, tmp_path, plan=made, assemble=Assembly(lambda *_: reply("passed")))
+    with open_run(result.folder) as run:
+        assert record_run(run, tmp_path / "set") == ["op000", "op001", "op002"]
+    client = {"name": "recorded", "path": str(tmp_path / "set")}
+    assert make_plan(config(suite="made-up", ops=["op00*"], client=client), tmp_path).refine == {"op001": old}
 
 
 async def test_the_board_counts_what_the_store_counts(tmp_path):

@@ -51,6 +51,7 @@ class Recording(Record):
     messages_digest: str = ""
     prompt_digest: str = ""
     template: str = ""  # the situation of the prompt, for readers
+    start: str = ""  # the kernel that the session began from, at its first call; empty: from nothing
     text: str
     usage: Usage = Usage()
     model: str = ""
@@ -58,7 +59,9 @@ class Recording(Record):
     seconds: float = 0.0  # how long the recorded call took
 
     @classmethod
-    def of(cls, call: Call, messages: Sequence[Message], reply: Reply, template: str = "") -> Recording:
+    def of(
+        cls, call: Call, messages: Sequence[Message], reply: Reply, template: str = "", start: str = ""
+    ) -> Recording:
         """Make the record of a call, the dialog that it sent, and what came back."""
         return cls(
             operator=call.operator,
@@ -68,6 +71,7 @@ class Recording(Record):
             messages_digest=messages_digest(messages),
             prompt_digest=prompt_digest(messages),
             template=template,
+            start=start,
             **dict(reply),
         )
 
@@ -137,6 +141,10 @@ class RecordingSet:
                 if isinstance(parsed, Candidate):
                     found[operator] = parsed
         return found
+
+    def starts(self, operators: Iterable[str]) -> dict[str, str]:
+        """Return the kernels that the recorded sessions of `operators` began from, where they began from one."""
+        return {name: record.start for name in operators for record in self.dialog(name).values() if record.start}
 
     def dialog(self, operator: str) -> dict[Turn, Recording]:
         """Return an operator's calls by (attempt, turn, role); empty when it is not recorded.
@@ -213,7 +221,9 @@ def find_set(path: str | Path | None = None, target: str | None = None) -> Path:
     if target is not None:
         # A set is called like its target, with `-` before the profile; a target without one takes its only set.
         name = target.replace(":", "-")
-        sets = [name] if name in shipped else [known for known in shipped if known.startswith(f"{name}-")]
+        # `NAME-WHAT` beside `NAME` is a further set of the same target, which is chosen by its name alone.
+        first = [known for known in shipped if not any(known.startswith(f"{other}-") for other in shipped)]
+        sets = [name] if name in shipped else [known for known in first if known.startswith(f"{name}-")]
         if len(sets) == 1:
             return shipped[sets[0]]
     if target is None and len(shipped) == 1:
@@ -225,6 +235,13 @@ def find_set(path: str | Path | None = None, target: str | None = None) -> Path:
 def recorded_operators(path: str | Path | None = None, target: str | None = None) -> list[str]:
     """Return the operators with recorded dialogs in the set that `find_set` names (`--ops recorded`)."""
     return RecordingSet(find_set(path, target)).operators()
+
+
+def recorded_starts(
+    operators: Iterable[str], path: str | Path | None = None, target: str | None = None
+) -> dict[str, str]:
+    """Return the kernels that recorded sessions began from, by operator, in the set that `find_set` names."""
+    return RecordingSet(find_set(path, target)).starts(operators)
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:

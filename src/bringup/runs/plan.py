@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bringup.clients.recording import recorded_operators
+from bringup.clients.recording import recorded_operators, recorded_starts
 from bringup.config import RunConfig
 from bringup.errors import ConfigError
 from bringup.operators import DTYPES, Operator
@@ -73,8 +73,16 @@ def make_plan(config: RunConfig, root: Path) -> Plan:
     if not eligible:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(excluded.items())[:3])
         raise ConfigError("ops", f"no eligible operator ({reasons or 'nothing chosen'})", "see `bringup ops list`")
-    refine = kernels_of(config.refine_from, [op.name for op in eligible], root) if config.refine_from else {}
+    refine = starting_kernels(config, [op.name for op in eligible], root)
     return Plan(operators=eligible, excluded=excluded, refine=refine)
+
+
+def starting_kernels(config: RunConfig, operators: Iterable[str], root: Path) -> dict[str, str]:
+    """Return what the sessions start from: `refine_from`, or in a replay what the recorded sessions started from."""
+    names = list(operators)
+    if config.refine_from:
+        return kernels_of(config.refine_from, names, root)
+    return recorded_starts(names, config.client.path, config.target) if config.client.name == "recorded" else {}
 
 
 def patterns(config: RunConfig) -> Iterable[str]:

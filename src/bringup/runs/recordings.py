@@ -9,11 +9,16 @@ from pathlib import Path
 from bringup.clients import Call, Message, Reply
 from bringup.clients.recording import Manifest, Recording, write_recordings
 from bringup.errors import BringupError
-from bringup.store import Judged, Run, session_calls
+from bringup.store import Judged, Run, SessionStarted, session_calls
 
 
 def dialogs_of(run: Run, operator: str) -> Iterator[Recording]:
-    """Yield every answered call of one operator's session with the dialog that it sent, in order."""
+    """Yield every answered call of one operator's session with the dialog that it sent, in order.
+
+    The first one carries the kernel that the session began from, so that a replay begins from it too.
+    """
+    began = next((e.event.refine for e in run.events(operator) if isinstance(e.event, SessionStarted)), None)
+    start = run.blob(began) if began else ""
     for stored in session_calls(run.events(operator)):
         if stored.reply is None:
             continue
@@ -26,7 +31,8 @@ def dialogs_of(run: Run, operator: str) -> Iterator[Recording]:
             seconds=stored.seconds,
         )
         call = Call(run=run.id, operator=operator, attempt=stored.attempt, turn=stored.turn, role=stored.role)
-        yield Recording.of(call, messages, reply, stored.template)
+        yield Recording.of(call, messages, reply, stored.template, start)
+        start = ""
 
 
 def record_run(run: Run, directory: Path, *, operators: Iterable[str] = (), covered_only: bool = True) -> list[str]:

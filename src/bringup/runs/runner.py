@@ -251,8 +251,7 @@ async def resume(
             earlier = list(run.events())
             summaries = run.summaries()
         plan = _plan_again(started, config, summaries, operators)
-        if config.refine_from:
-            plan = Plan(plan.operators, plan.excluded, _refine_again(plan, config, folder.parent, summaries))
+        plan = Plan(plan.operators, plan.excluded, _refine_again(plan, config, folder.parent, summaries))
     except BaseException:
         log.close()
         raise
@@ -286,10 +285,10 @@ def _plan_again(
 
 
 def _refine_again(plan: Plan, config: RunConfig, root: Path, summaries: dict[str, SessionSummary]) -> dict[str, str]:
-    from bringup.runs.plan import kernels_of
+    from bringup.runs.plan import starting_kernels
 
     fresh = [op.name for op in plan.operators if not summaries[op.name].started]
-    return kernels_of(config.refine_from, fresh, root) if fresh and config.refine_from else {}
+    return starting_kernels(config, fresh, root) if fresh else {}
 
 
 async def _drive(
