@@ -101,4 +101,5 @@ def _expanded(subject: Subject, sample: Sample, *, each: bool) -> Iterator[Draft
 
 
 def _moved(old: torch.Tensor, new: torch.Tensor) -> bool:
-    return bool(old.stride() != new.stride() or old.storage_offset() != new.storage_offset())
+    """Whether the new one lies elsewhere in a way that can be seen: strides of single elements cannot."""
+    return new is not old and bool(not new.is_contiguous() or new.storage_offset())

@@ -1,0 +1,230 @@
+"""Each family of the audit: that it holds what it says, and that it notices the mistake it is there for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+
+from bringup.judge._compare import compare
+from bringup.suites import CaseInputs
+from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit import FAMILIES
+from bringup.suites.audit._build import family_cases
+from bringup.suites.audit._signature import Parameter, alternatives, has_rest, value_of
+from bringup.suites.audit._subject import Subject
+from bringup.suites.audit._tree import tensors
+from bringup.suites.audit._vet import run
+from bringup.suites.audit.accuracy import FACTORS
+from bringup.suites.audit.random import draws
+from bringup.suites.opinfo import OpInfoSuite
+
+
+@cache
+def family(name: str, which: str, dtype: str = "float32") -> Sequence[CaseInputs]:
+    return family_cases(subject(name, dtype), which, FAMILIES[which], 0, 0)
+
+
+@cache
+def subject(name: str, dtype: str) -> Subject:
+    gate = OpInfoSuite()
+    return Subject(gate.operator(name), gate.facts[name], dtype, 0)
+
+
+def noticed(cases: Sequence[CaseInputs], wrong: Callable[..., Any]) -> list[str]:
+    """Return the titles of the cases on which `wrong` differs from the reference, or raises."""
+    found = []
+    for case in cases:
+        try:
+            actual = run(Call(wrong, case.args, dict(case.kwargs)))
+        except Exception:
+            found.append(case.title)
+            continue
+        expected = run(Call(case.reference, case.args, dict(case.kwargs)))
+        if compare(expected, actual, case.rtol, case.atol) is not None:
+            found.append(case.title)
+    return found
+
+
+def test_layout_moves_the_same_values() -> None:
+    cases = family("add", "layout")
+    words = " ".join(case.title for case in cases)
+    for layout in ("transposed", "step of 3", "odd offset", "reversed", "stride 0", "argument 0", "argument 1"):
+        assert layout in words
+    for case in cases:
+        found = [leaf.tensor for leaf in tensors(Call(case.reference, case.args, dict(case.kwargs)))]
+        assert any(not t.is_contiguous() or t.storage_offset() for t in found)
+        assert ("stride 0" in case.title) == any(0 in t.stride() for t in found if t.numel() > 1)
+
+
+def test_layout_notices_who_ignores_strides() -> None:
+    def wrong(x: torch.Tensor, *rest: Any, **kwargs: Any) -> torch.Tensor:
+        return torch.exp(x.as_strided(x.shape, torch.empty(x.shape).stride(), 0))
+
+    assert len(noticed(family("exp", "layout"), wrong)) == len(family("exp", "layout"))
+
+
+def test_expanded_indices_are_never_made_equal() -> None:
+    for name in ("gather", "scatter", "index_put", "index_copy"):
+        for dtype in ("float32", "int64"):
+            for case in family(name, "layout", dtype):
+                if "stride 0" in case.title:
+                    assert name == "gather"
+                    assert "argument 2" not in case.title
+
+
+def test_empty_and_0d() -> None:
+    found = [tuple(case.args[0].shape) for case in family("add", "empty")]
+    assert () in found
+    assert any(0 in shape for shape in found)
+    assert family("_chunk_cat", "empty") == []
+
+
+def test_values_are_extreme_where_that_is_defined() -> None:
+    kinds = {case.title.removeprefix("values: ") for case in family("maximum", "values")}
+    assert {"NaN among ordinary values", "infinities among ordinary values", "subnormal numbers"} <= kinds
+    assert {"all equal", "ascending", "few different values", "zeros of both signs"} <= kinds
+    assert noticed(family("maximum", "values"), torch.fmax)  # takes the number where one is NaN
+    assert noticed(family("sign", "values"), lambda x: torch.where(x.abs() < 1e-37, 0, torch.sign(x)))
+    for case in (*family("int", "values"), *family("nn.functional.conv2d", "values")):
+        assert not any(leaf.tensor.isnan().any() for leaf in tensors(Call(case.reference, case.args, {})))
+
+
+def test_smallest_integers_meet_no_minus_one() -> None:
+    extreme = [case for case in family("floor_divide", "values", "int64") if "integers" in case.title]
+    assert extreme
+    for case in extreme:
+        assert not ((case.args[0] == torch.iinfo(torch.int64).min) & (case.args[1] == -1)).any()
+
+
+def test_integers_wrap_as_pytorch_lets_them() -> None:
+    extreme = [case for case in family("add", "values", "int32") if "integers" in case.title]
+    assert noticed(extreme, lambda x, y, alpha=1: (x.double() + alpha * y.double()).clamp(-(2**31), 2**31 - 1).int())
+
+
+def test_promotion_asks_for_both_operands_dtypes() -> None:
+    cases = family("mul", "promotion", "int32")
+    assert any(isinstance(case.args[1], float) for case in cases)
+    assert any(isinstance(case.args[1], bool) for case in cases)
+    assert any(isinstance(case.args[1], torch.Tensor) and case.args[1].dim() == 0 for case in cases)
+    assert {case.args[1].dtype for case in cases if isinstance(case.args[1], torch.Tensor)} >= {torch.float32}
+    missed = set(noticed(cases, lambda x, y: (x * y).to(torch.int32)))
+    assert "promotion: int32 and float32" in missed
+    assert "promotion: a Python float as second operand" in missed
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_out_in_all_ways_and_in_place() -> None:
+    cases = family("add", "out")
+    assert all(case.requires == "out" for case in cases)
+    assert [bool(case.raises) for case in cases] == [False, False, False, False, True]
+    for case in cases[:4]:
+        out = case.kwargs["out"]
+        result = case.reference(*case.args, **{**case.kwargs, "out": out.clone()})
+        assert result.isnan().sum() == 0
+    assert any(case.kwargs["out"].shape != run(Call(torch.add, case.args, {})).shape for case in cases)
+    assert {case.requires for case in family("nn.functional.relu", "out")} == {"inplace"}
+    assert family("sort", "out") == []  # which of equal elements is where is not defined
+
+
+def test_calls_name_documented_parameters() -> None:
+    cases = family("softmax", "calls")
+    assert any(case.args == () and list(case.kwargs)[-1] == "input" for case in cases)
+    assert any(case.requires == "dtype" and case.kwargs["dtype"] is None for case in cases)
+    assert noticed(cases, lambda x, dim, dtype=None: torch.softmax(x, dim, dtype=dtype))  # not called "input"
+    assert family("permute_copy", "calls")
+
+
+def test_errors_are_those_that_a_wrapper_can_know() -> None:
+    cases = family("gather", "errors")
+    assert cases
+    assert not any("out of bounds" in case.raises for case in cases)  # would need the values of the indices
+    assert all(case.raises and case.raises.split(":")[0].endswith("Error") for case in cases)
+    titles = [case.title for dtype in ("float32", "float16") for case in family("narrow", "errors", dtype)]
+    assert len(set(titles)) == len(titles)  # asked for under one dtype
+
+
+def test_sizes_reach_past_blocks() -> None:
+    for name in ("exp", "add", "sum", "sort", "where"):
+        sizes = [case.args[0].numel() for case in family(name, "sizes")]
+        assert max(sizes) > 1 << 20, name
+        assert any(size % 2 for size in sizes)
+        assert {n for case in family(name, "sizes") for n in case.args[0].shape} & {127, 129, 1023, 1025, 4095, 4097}
+
+    def forgets_the_tail(x: torch.Tensor) -> torch.Tensor:
+        result = torch.exp(x).reshape(-1)
+        result[result.numel() // 1024 * 1024 :] = 0
+        return result.reshape(x.shape)
+
+    assert len(noticed(family("exp", "sizes"), forgets_the_tail)) >= 6
+
+
+def test_long_sums_are_exact_in_any_order_and_show_one_missing_term() -> None:
+    long = [case for case in family("sum", "sizes") if case.args[0].numel() > 1 << 20]
+    assert long
+    assert not noticed(long, lambda x, dim=None, keepdim=False: x.flip(0).cumsum(0)[-1])
+    assert noticed(long, lambda x, dim=None, keepdim=False: x[:-1].sum())
+
+
+def test_drawn_shapes_follow_from_the_key_alone() -> None:
+    from hypothesis import strategies as st
+
+    numbers = st.lists(st.integers(0, 10**9), min_size=3)
+    assert draws(numbers, "a", 5) == draws(numbers, "a", 5)
+    assert draws(numbers, "a", 5) != draws(numbers, "b", 5)
+    assert draws(st.just(1), "a", 5) == [1]
+    assert len({case.args[0].shape for case in family("exp", "random")}) >= 4
+
+
+def test_accuracy_compares_with_double_precision() -> None:
+    for name, dtype in (("tanh", "float32"), ("tanh", "bfloat16"), ("softmax", "float32"), ("matmul", "float16")):
+        cases = family(name, "accuracy", dtype)
+        assert cases, (name, dtype)
+        for case in cases:
+            assert case.exact is not None
+            assert case.exact_factor == FACTORS[dtype]
+            own, wide = run(Call(case.reference, case.args, dict(case.kwargs))), case.exact(*case.args, **case.kwargs)
+            assert wide.dtype is torch.float64
+            assert (own.double() - wide).abs().max() <= 64 * torch.finfo(own.dtype).eps * wide.abs().max()
+    assert family("nn.functional.relu", "accuracy") == []  # rounds nothing
+    assert family("sort", "accuracy") == []
+    assert family("add", "accuracy", "int32") == []
+
+
+def test_small_arguments_show_cancellation() -> None:
+    [small] = [case for case in family("expm1", "accuracy") if "small" in case.title]
+    x = small.args[0]
+    assert small.exact is not None
+    exact = small.exact(x)
+    own = (torch.expm1(x).double() - exact).abs().max()
+    naive = ((torch.exp(x) - 1).double() - exact).abs().max()
+    assert naive > 100 * small.exact_factor * own
+    assert compare(torch.expm1(x), torch.exp(x) - 1) is None  # the ordinary tolerance does not see it
+
+
+@pytest.mark.parametrize(
+    ("signature", "names"),
+    [
+        ("softmax(input, dim, *, dtype=None) -> Tensor", [["input", "dim", "dtype"]]),
+        ("max(input) -> Tensor; max(input, dim) -> (Tensor, LongTensor)", [["input"], ["input", "dim"]]),
+        ("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", [["tensors", "dim", "num_chunks"]]),
+        ("f(x: dict[str, int] = {}, y: Tuple[int, int] = (1, 2), *rest)", [["x", "y"]]),
+    ],
+)  # fmt: skip
+def test_signatures_are_read(signature: str, names: list[list[str]]) -> None:
+    assert [[p.name for p in way] for way in alternatives(signature)] == names
+
+
+def test_defaults_are_read() -> None:
+    [way] = alternatives("f(input, dim=-1, *, layout=torch.strided, kind='mean', out: Tensor | None = None)")
+    assert way[1] == Parameter("dim", False, "-1")
+    assert [value_of(p.default) for p in way if p.default] == [
+        (True, -1), (True, torch.strided), (True, "mean"), (True, None),
+    ]  # fmt: skip
+    assert way[3].keyword_only
+    assert value_of("sys.maxsize") == (False, None)
+    assert has_rest("expand(input, *size) -> Tensor")
+    assert not has_rest("add(input, other, *, alpha=1)")
