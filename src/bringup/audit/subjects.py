@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bringup.candidate import Candidate, parse_reply
+from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.errors import ConfigError, FormatError
 from bringup.store import Run
@@ -61,21 +61,12 @@ def of_library(folder: Path, known: Iterable[str]) -> Subjects:
 def of_recordings(name: str) -> Subjects:
     """Return the last candidate of each recorded dialog of a set: shipped, by name, or at a path."""
     recordings = RecordingSet(find_set(name))
-    found, left_out = [], {}
-    for operator in recordings.operators():
-        dialog = recordings.dialog(operator)
-        replies = [dialog[position] for position in sorted(dialog) if position[2] == "generate"]
-        candidate = parse_reply(replies[-1].text) if replies else None
-        if isinstance(candidate, Candidate):
-            origin = f"recordings {name}, attempt {replies[-1].attempt}, call {replies[-1].turn}"
-            found.append(Subject(operator, candidate, origin))
-        else:
-            left_out[operator] = "its last reply holds no candidate"
+    candidates = recordings.candidates()
     manifest = recordings.manifest
     return Subjects(
-        tuple(found),
+        tuple(Subject(operator, candidate, f"recordings {name}") for operator, candidate in candidates.items()),
         target=manifest.target if manifest is not None and manifest.target else None,
-        left_out=left_out,
+        left_out={name: "no reply holds a candidate" for name in recordings.operators() if name not in candidates},
     )
 
 

@@ -16,6 +16,7 @@ FAMILIES: dict[str, int] = {
     "random": 5,
     "accuracy": 3,
     "reference": 6,
+    "factors": 3,
     "errors": 6,
     "sizes": 8,
 }
