@@ -13,6 +13,7 @@ import pytest
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig
 from bringup.errors import UnknownOperator
+from bringup.judge.guards import IDS
 from bringup.mutation import (
     Benchmark,
     Equivalents,
@@ -62,12 +63,14 @@ class RuleJudge:
         self.seconds = seconds
         self.config = JudgeConfig()
         self.asked: list[tuple[str, str, tuple[int, ...] | None, JudgeConfig]] = []
+        self.without: list[tuple[str, ...]] = []
 
     async def judge(
         self, candidate: Candidate, operator: Operator, *, cases: Iterable[int] | None = None, **options: Any
     ) -> Verdict:
         chosen = None if cases is None else tuple(cases)
         self.asked.append((candidate.source, operator.suite, chosen, self.config))
+        self.without.append(tuple(options["without_guards"]))
         kind = self.rule(candidate.source, operator)
         if (progress := options.get("progress")) is not None:
             progress("case", "passed")
@@ -215,6 +218,11 @@ def test_many_cases_are_scouted_and_survivors_still_run_all_of_them(tmp_path: Pa
     results, _ = run(judge, tmp_path, Task(many, ORIGINAL, work.mutants))
     cases = {r.status: [a[2] for a in judge.asked if Candidate(source=a[0]).digest == r.digest] for r in results}
     assert cases == {"killed": [(0, 7, 14, 22, 29)], "survived": [(0, 7, 14, 22, 29), None]}
+    # all guards look at a survivor; the few cases are only compared
+    assert {cases is None: without for (_, _, cases, _), without in zip(judge.asked, judge.without, strict=True)} == {
+        True: (),
+        False: IDS,
+    }
     assert spread(3, 5) == [0, 1, 2]
 
 

@@ -13,6 +13,7 @@ from bringup.candidate import Candidate
 from bringup.dialect import Dialect
 from bringup.errors import UnknownName
 from bringup.judge import JudgePool
+from bringup.judge.guards import IDS as GUARDS
 from bringup.linter import lint
 from bringup.mutation.mutants import Mutant
 from bringup.mutation.results import Fate, Original, Result, ResultLog
@@ -124,6 +125,7 @@ class Benchmark:
         *,
         keep_going: bool = False,
         progress: Clock | None = None,
+        without: Sequence[str] = (),
     ) -> Verdict:
         return await self.judge.judge(
             candidate,
@@ -133,6 +135,7 @@ class Benchmark:
             cases=cases,
             keep_going=keep_going,
             progress=progress,
+            without_guards=without,
         )
 
     async def _original(self, task: Task) -> Original:
@@ -151,14 +154,7 @@ class Benchmark:
         return original
 
     async def _gate(self, task: Task, original: Original, mutant: Mutant) -> Result:
-        verdict = self._lint(task, mutant)
-        scouted = 0.0
-        indices = max((task.operator.case_counts.get(d, 0) for d in task.operator.dtypes), default=0)
-        if verdict is None and original.cases >= SCOUT_FROM:
-            verdict = await self._judge(mutant.candidate, task.operator, spread(indices, SCOUTS))
-            scouted = verdict.seconds
-        if verdict is None or verdict.passed:
-            verdict = await self._judge(mutant.candidate, task.operator)
+        verdict = self._lint(task, mutant) or await self._all_cases(task.operator, mutant.candidate)
         result = Result(
             settings=self.settings,
             operator=mutant.operator,
@@ -170,10 +166,19 @@ class Benchmark:
             line=mutant.line,
             note=mutant.note,
             diff=mutant.diff,
-            gate=Fate.of(verdict, verdict.seconds + scouted if verdict.passed else verdict.seconds),
+            gate=Fate.of(verdict),
         )
         self.log.add(result)
         return result
+
+    async def _all_cases(self, operator: Operator, candidate: Candidate) -> Verdict:
+        """Judge a candidate as the gate does; of many cases, a few spread over them are compared first."""
+        indices = max((operator.case_counts.get(d, 0) for d in operator.dtypes), default=0)
+        if operator.cases_total >= SCOUT_FROM and indices > SCOUTS:
+            first = await self._judge(candidate, operator, spread(indices, SCOUTS), without=GUARDS)
+            if not first.passed:
+                return first
+        return await self._judge(candidate, operator)
 
     def _lint(self, task: Task, mutant: Mutant) -> Verdict | None:
         """Refuse a mutant for a rule that the original keeps."""
@@ -204,7 +209,10 @@ class Benchmark:
     ) -> dict[str | None, bool]:
         """Judge the original with a trap at each changed place; return by trap whether a case fails for it."""
         traps = sorted({mutant.trap for mutant in mutants if mutant.trap is not None})
-        verdicts = await _together(self._judge(Candidate(source=trap), operator, cases) for trap in traps)
+        # A trap stops the first call that runs into it; what the guards look at is of no interest here.
+        verdicts = await _together(
+            self._judge(Candidate(source=trap), operator, cases, without=GUARDS) for trap in traps
+        )
         return {trap: not verdict.passed for trap, verdict in zip(traps, verdicts, strict=True)}
 
     async def _audit_all(self, task: Task, original: Original, pairs: list[Pair]) -> list[Pair]:
