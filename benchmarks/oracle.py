@@ -1,6 +1,6 @@
 """Judge PyTorch with itself: every eligible operator's own CPU implementation, run as a candidate, must pass.
 
-    python benchmarks/oracle.py [--ops GLOB] [--jobs N]
+    python benchmarks/oracle.py [--suite opinfo|audit] [--ops GLOB] [--jobs N]
 
 What fails here is a fault of the suite or the judge, not of a kernel: a case that cannot cross the border, a result
 that differs between two runs, a mutation or alias misread. Guards and linter are off, since PyTorch does the work.
@@ -38,10 +38,11 @@ def wrapper(*args, **kwargs):
 async def main() -> None:
     """Judge and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", default="opinfo")
     parser.add_argument("--ops", default="all")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    operators = select(get_suite("opinfo"), [options.ops])
+    operators = select(get_suite(options.suite), [options.ops])
     verdicts: dict[str, Verdict] = {}
     async with JudgePool("interpreter", JudgeConfig(without_guards=IDS), jobs=options.jobs, compiles=False) as judge:
         limit = asyncio.Semaphore(options.jobs)
