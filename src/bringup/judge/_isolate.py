@@ -260,7 +260,7 @@ class _Init:
         if self.user is not None:
             _privileges.become(self.user)
         _privileges.drop_capabilities()
-        _privileges.hide()
+        _privileges.show()
         if self.user is not None or self.flags & _namespaces.NEWUSER or os.getuid():
             means = "another user" if self.user is not None else "user namespace" if self.flags else "not root"
             facts.on["privileges"] = f"{means}, no capabilities"
@@ -275,7 +275,7 @@ class _Init:
             if "landlock" in self.sandbox.without:
                 raise OSError(1, "switched off")
             trees = (*self.sandbox.world.trees, *(path for path, _ in self.sandbox.world.links), "/proc")
-            version = _landlock.restrict(trees, (self.scratch, *self.sandbox.world.devices))
+            version = _landlock.restrict(trees, (self.scratch, "/proc/self", *self.sandbox.world.devices))
         except OSError as error:
             self.facts.refuse("files", f"Landlock: {_kernel.why(error)}")
             return

@@ -41,7 +41,7 @@ def apply(limits: Limits, others: int) -> None:
     cap = _statm(os.getpid())[0] * page + (limits.memory_mb << 20)
     size = limits.scratch_mb << 20
     wanted = {
-        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CORE: 1,  # byte: 0 forbids files, but not programs that take dumps from a pipe
         resource.RLIMIT_CPU: CPU_SECONDS,
         resource.RLIMIT_FSIZE: size,
         resource.RLIMIT_MSGQUEUE: 0,

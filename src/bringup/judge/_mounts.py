@@ -19,6 +19,7 @@ MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 4096, 8192, 16384, 1 << 18
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 AT_RECURSIVE, AT_FDCWD, MNT_DETACH = 0x8000, -100, 2
 SCRATCH = "/scratch"
+SYSTEM_WIDE = ("bus", "fs", "irq", "sys", "sysrq-trigger")  # in /proc
 FILES_PER_MB = 256  # inodes of the scratch: they are kernel memory
 
 
@@ -109,10 +110,16 @@ def _proc(path: str, own: bool) -> str:
     reason = "no process-id namespace"
     if own:
         try:
-            mount("proc", path, "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
-            return ""
+            # Writable, since NVIDIA's driver names its threads there; but not what belongs to the whole system.
+            mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         except OSError as error:
             reason = _kernel.why(error)
+        else:
+            for name in SYSTEM_WIDE:
+                if os.path.exists(place := f"{path}/{name}"):
+                    mount(place, place, None, MS_BIND)
+                    seal(place)
+            return ""
     mount("/proc", path, None, MS_BIND | MS_REC)
     seal(path)
     return reason

@@ -27,9 +27,15 @@ def adopt_orphans() -> None:
 
 
 def hide() -> None:
-    """Keep other processes of this user from reading or tracing this one, and the system from dumping its memory."""
+    """Keep other processes of this user from reading or tracing this one."""
     with contextlib.suppress(OSError):
         _kernel.prctl(_kernel.PR_SET_DUMPABLE, 0)
+
+
+def show() -> None:
+    """Own one's files in /proc again after a change of user: NVIDIA's driver opens some of them to begin."""
+    with contextlib.suppress(OSError):
+        _kernel.prctl(_kernel.PR_SET_DUMPABLE, 1)
 
 
 def no_new_privileges() -> None:
