@@ -105,7 +105,7 @@ def locate(suite: Suite, name: str, wanted: dict[str, list[int]], seed: int) -> 
 
 
 # Families of the audit by how close they are to what a user would call with first, and marks of the far ones.
-PLAIN = ("reference", "factors", "values", "sizes", "layout", "promotion", "empty")
+PLAIN = ("reference", "factors", "options", "values", "sizes", "layout", "promotion", "empty")
 CORNERS = ("nan", "infinit", "subnormal", "largest")
 
 

@@ -17,6 +17,7 @@ FAMILIES: dict[str, int] = {
     "accuracy": 3,
     "reference": 6,
     "factors": 3,
+    "options": 2,
     "errors": 6,
     "sizes": 8,
 }

@@ -1,0 +1,23 @@
+"""Family `options`: documented options that no sample of an operator uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bringup.suites.audit._subject import Draft, Subject
+
+# operator -> keywords; found with `bringup audit vacuity`: without them every result of the operator has one shape
+_UNUSED: Mapping[str, tuple[dict[str, Any], ...]] = {
+    "nn.functional.multilabel_soft_margin_loss": ({"reduction": "none"}, {"reduction": "sum"}),
+}
+
+
+def drafts(subject: Subject) -> Iterator[Draft]:
+    """Yield a sample with each of the options."""
+    for options in _UNUSED.get(subject.operator.name, ()):
+        for sample in subject.samples[-1:]:
+            call = replace(sample.call, kwargs={**sample.call.kwargs, **options})
+            what = ", ".join(f"{name}={value}" for name, value in options.items())
+            yield Draft(what, call, sample.variant, sample.entry)
