@@ -395,6 +395,8 @@ class _Reader:
                     Type(pointer.pointee or "i8", pointer.shape)]  # fmt: skip
         if name == "tt.addptr":
             return [op.operands[0].type]
+        if name == "tt.unsplat":
+            return [op.operands[0].type.scalar]
         if not types:
             return []
         if " to " in types:

@@ -314,12 +314,39 @@ class Eval:
         return current[value.index]
 
     def _tt_map_elementwise(self, op: Op, value: Value, index: tuple[Idx, ...]) -> V:
-        if op.int_attr("pack", 1) != 1:
-            raise Unsupported(op, f"map_elementwise with pack = {op.int_attr('pack')}; only pack = 1 is lowered")
+        pack = op.int_attr("pack", 1)
+        if pack > 1:
+            return self._packed_map(op, value, index, pack)
         results = self.region(op.regions[0], [self.value(x, index) for x in op.operands])
         for result, found in zip(op.results, results, strict=True):
             self.memo[(result, index)] = found
         return results[value.index]
+
+    def _packed_map(self, op: Op, value: Value, index: tuple[Idx, ...], pack: int) -> V:
+        """The function sees `pack` neighbours of the last axis; every lane computes all of them and keeps its own."""
+        last = index[-1]
+        if value.type.dims[-1] % pack:
+            raise Unsupported(op, f"map_elementwise with pack = {pack} on a last axis of {value.type.dims[-1]}")
+        neighbours = [(*index[:-1], self._neighbour(last, pack, j)) for j in range(pack)]
+        results = self.region(op.regions[0], [self.value(x, at) for x in op.operands for at in neighbours])
+        which = self.lanes.op("and", [self.position(last), self.lanes.integer("i32", pack - 1)])
+        for position, result in enumerate(op.results):
+            found = results[position * pack]
+            for j in range(1, pack):
+                mine = self.lanes.icmp("eq", which, self.lanes.integer("i32", j))
+                found = self.lanes.select(mine, results[position * pack + j], found)
+            self.memo[(result, index)] = found
+        return self.memo[(value, index)]
+
+    def _neighbour(self, idx: Idx, pack: int, number: int) -> Idx:
+        """Index of element `number` of the pack that an element is in."""
+        if idx.lanes is not None:
+            # steps of a loop over lanes are multiples of 16, or the whole axis
+            return Idx(idx.base, tuple(lane // pack * pack + number for lane in idx.lanes))
+        if isinstance(idx.base, int):
+            return Idx(idx.base // pack * pack + number, None)
+        start = self.low.f.emit(f"and i64 {idx.base}, {-pack}")
+        return Idx(self.low.f.emit(f"or i64 {start}, {number}"), None)
 
     # combine regions
 

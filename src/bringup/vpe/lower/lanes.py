@@ -245,7 +245,15 @@ class Lanes:
             return self._truncate_half(value) if towards_zero else self.cast("fptrunc", value, "f16")
         if elem == "bf16":
             return self._to_bf16(value, towards_zero)
-        return self._f32_to_fp8(value, elem)
+        near = self._f32_to_fp8(value, elem)
+        return self._towards_zero_fp8(value, near) if towards_zero else near
+
+    def _towards_zero_fp8(self, value: V, near: V) -> V:
+        """The next code towards zero where rounding to nearest went away from it; codes grow with magnitudes."""
+        back = self._fp8_to_f32(near)
+        above = self.op("fcmp ogt", [self.call("llvm.fabs", [back]), self.call("llvm.fabs", [value])], "i1")
+        code = self.op("sub", [self.same(near, "i8"), self.cast("zext", above, "i8")])
+        return self.same(code, near.elem)
 
     def _odd_f32(self, value: V) -> V:
         """f64 to f32 rounded to odd, so that a second rounding to a shorter format is right."""
