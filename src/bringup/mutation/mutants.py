@@ -26,7 +26,7 @@ class Mutant(Record):
     note: str  # the change in words
     source: str
     original: str  # the source that was changed
-    trap: str | None = None  # the original, made to fail as soon as it gets to the changed place; None: not possible
+    trap_at: tuple[int, str] | None = None  # byte of the original, and the statement that makes it fail there
 
     @property
     def digest(self) -> str:
@@ -37,6 +37,19 @@ class Mutant(Record):
     def diff(self) -> str:
         """The unified diff against the original, with one unchanged line around the change."""
         return unified_diff(self.original, self.source)
+
+    @property
+    def trap(self) -> str | None:
+        """The original, made to fail as soon as it gets to the changed place; None where that is not possible."""
+        if self.trap_at is None:
+            return None
+        data, (at, text) = self.original.encode("utf-8"), self.trap_at
+        return (data[:at] + text.encode("utf-8") + data[at:]).decode("utf-8")
+
+    @property
+    def parses(self) -> bool:
+        """Whether the mutant is Python at all."""
+        return isinstance(parse_source(self.source), ast.Module)
 
     @property
     def candidate(self) -> Candidate:
@@ -50,13 +63,18 @@ def mutants_of(operator: str, candidate: Candidate, mutators: Iterable[type[Muta
     They come by class in the order of `mutators`, each class in source order. Raises ValueError for a candidate that
     does not parse.
     """
+    return [mutant for mutant in changed_copies(operator, candidate, mutators) if mutant.parses]
+
+
+def changed_copies(operator: str, candidate: Candidate, mutators: Iterable[type[Mutator]] = MUTATORS) -> list[Mutant]:
+    """Return what `mutants_of` returns without looking whether each parses, which takes most of the time."""
     module = SourceModule(candidate.source)
     seen = {candidate.source}
     found: list[Mutant] = []
     for mutator in mutators:
         for change in mutator().changes(module):
             source = module.apply(change.edits)
-            if source in seen or not isinstance(parse_source(source), ast.Module):
+            if source in seen:
                 continue
             seen.add(source)
             trap = module.trap(change)
@@ -70,7 +88,7 @@ def mutants_of(operator: str, candidate: Candidate, mutators: Iterable[type[Muta
                     note=" ".join(change.note.split()),
                     source=source,
                     original=candidate.source,
-                    trap=module.apply([trap]) if trap is not None else None,
+                    trap_at=(trap.span.start, trap.text) if trap is not None else None,
                 )
             )
     return found
@@ -83,12 +101,12 @@ def unified_diff(old: str, new: str, context: int = 1) -> str:
 
 
 def choose(mutants: Sequence[Mutant], limit: int | None, seed: int = 0) -> list[Mutant]:
-    """Choose at most `limit` mutants: the classes take turns, each prefers lines that have no mutant yet.
+    """Choose at most `limit` mutants that parse: the classes take turns, each prefers lines that have no mutant yet.
 
     The same mutants, limit and seed give the same choice in every process; a higher limit only adds to it.
     """
     if limit is None or len(mutants) <= limit:
-        return list(mutants)
+        return [mutant for mutant in mutants if mutant.parses]
     name = mutants[0].operator
     shuffled = random.Random(f"{seed}:{name}")
     groups: dict[str, list[Mutant]] = {}
@@ -100,12 +118,14 @@ def choose(mutants: Sequence[Mutant], limit: int | None, seed: int = 0) -> list[
     shuffled.shuffle(order)
     lines: Counter[int] = Counter()
     chosen: list[Mutant] = []
-    while len(chosen) < limit:
+    while len(chosen) < limit and any(groups.values()):
         for mutator in order:
             group = groups[mutator]
             if group and len(chosen) < limit:
                 best = min(group, key=lambda mutant: lines[mutant.line])
                 group.remove(best)
+                if not best.parses:
+                    continue
                 lines[best.line] += 1
                 chosen.append(best)
     return chosen

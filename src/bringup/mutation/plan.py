@@ -10,7 +10,7 @@ from bringup.clients.recording import RecordingSet
 from bringup.errors import FormatError
 from bringup.mutation.benchmark import Task
 from bringup.mutation.equivalent import Equivalents
-from bringup.mutation.mutants import choose, mutants_of
+from bringup.mutation.mutants import changed_copies, choose
 from bringup.mutation.mutator import Mutator
 from bringup.mutation.table import MUTATORS
 from bringup.suites import Suite
@@ -41,7 +41,7 @@ def make_task(
     """Choose the mutants of one candidate (all of them without a limit); raises FormatError, UnknownOperator."""
     described = suite.operator(operator)
     try:
-        mutants = mutants_of(operator, candidate, mutators)
+        mutants = changed_copies(operator, candidate, mutators)
     except ValueError as error:
         raise FormatError(f"{operator}: {error}") from error
     return Task(described, candidate, tuple(choose(mutants, limit, seed)))
@@ -52,7 +52,7 @@ def stale_marks(kernels: Mapping[str, Candidate], equivalents: Equivalents) -> d
     stale: dict[str, tuple[str, ...]] = {}
     for operator, candidate in kernels.items():
         if equivalents.marks(operator):
-            digests = {mutant.digest for mutant in mutants_of(operator, candidate)}
+            digests = {mutant.digest for mutant in changed_copies(operator, candidate)}
             if gone := equivalents.stale(operator, digests):
                 stale[operator] = tuple(mark.mutant for mark in gone)
     return stale
