@@ -156,6 +156,18 @@ def test_constants_are_nudged_but_not_axes_neutrals_or_tiles() -> None:
         assert not any(text in line for line in lines), text
 
 
+def test_the_choice_of_tiles_is_left_alone_but_alignment_is_not() -> None:
+    source = """def wrapper(x):
+    n = x.numel()
+    block = max(min(n // 2, 1024), 16)
+    rows = 64 if n < 100 else 32
+    y = x if n - 1 < 32 else x.clone()
+    return min(n, 5)
+"""
+    lines = {m.line for m in mutants_of("op", Candidate(source=source))}
+    assert lines == {5, 6}
+
+
 def test_parentheses_keep_the_meaning_of_swapped_operands() -> None:
     source = "def wrapper(a, b, c):\n    return (a - b) - (c  # why\n        - a) // 2 - b\n"
     lines = {m.source for m in mutants_of("op", Candidate(source=source), [BY_ID["operands-swapped"]])}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from bringup.mutation.expressions import number, tunes
+from bringup.mutation.expressions import number
 from bringup.mutation.mutator import Mutator
 from bringup.mutation.source import Change, Edit, SourceModule, called, symbol
 
@@ -131,7 +131,5 @@ class BranchDropped(Mutator):
                 dropped = module.replace(node.test, "True", f"the else of `if {test}` is dropped")
                 yield replace(dropped, runs=node.orelse[0])
         for choice in module.nodes(ast.IfExp):
-            if module.place(choice) != "kernel" and (tunes(choice.body) or tunes(choice.orelse)):
-                continue
             for kept in (choice.body, choice.orelse):
                 yield module.replace(choice, module.atom(kept))

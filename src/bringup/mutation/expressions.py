@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from bringup.mutation.mutator import Mutator
-from bringup.mutation.source import Change, Edit, SourceModule, called, keyword, same, symbol
+from bringup.mutation.source import Change, Edit, SourceModule, called, is_tile, keyword, same, symbol
 
 _ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift)
 _OTHER = {
@@ -22,21 +22,6 @@ _ROUNDING = {
     "floor": ("ceil", "trunc"), "ceil": ("floor",), "trunc": ("floor",), "rint": ("round", "floor"),
     "nearbyint": ("round", "floor"), "round": ("rint", "floor"),
 }  # fmt: skip
-# In host code a power of two from here on, or one less than a large one, is a tile or a limit of the chip: what is
-# chosen with it changes speed, or is refused.
-TILE = 16
-LIMIT = 1023
-
-
-def tunes(node: ast.AST) -> bool:
-    """Whether an expression of host code holds a tile size or a limit of the chip."""
-    return any(isinstance(n, ast.Constant) and _tile(n.value) for n in ast.walk(node))
-
-
-def _tile(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return False
-    return (value >= TILE and value & (value - 1) == 0) or (value >= LIMIT and value & (value + 1) == 0)
 
 
 def _textual(node: ast.expr) -> bool:
@@ -97,7 +82,7 @@ class ConstantNudged(Mutator):
             if isinstance(value, float):
                 yield module.replace(node, repr(float(f"{value * 1.01:.12g}")) if value else "0.01")
                 continue
-            if module.place(node) != "kernel" and _tile(value):
+            if module.place(node) != "kernel" and is_tile(value):
                 continue
             yield module.replace(node, str(value + 1))
             if value > 0:
@@ -123,8 +108,7 @@ class MinMaxSwapped(Mutator):
     def changes(self, module: SourceModule) -> Iterator[Change]:
         """Exchange minima and maxima."""
         for call in module.nodes(ast.Call):
-            tile = module.place(call) != "kernel" and tunes(call)
-            if not tile and (new := _OPPOSITE.get(called(call))):
+            if new := _OPPOSITE.get(called(call)):
                 yield module.replace(call.func, new)
 
 
@@ -140,8 +124,6 @@ class ArmsSwapped(Mutator):
             if called(call) == "tl.where" and len(call.args) == 3:
                 yield from module.swap(call, call.args[1], call.args[2], f"arms swapped in {module.code(call)}")
         for choice in module.nodes(ast.IfExp):
-            if module.place(choice) != "kernel" and (tunes(choice.body) or tunes(choice.orelse)):
-                continue
             yield from module.swap(choice, choice.body, choice.orelse, f"arms swapped in {module.code(choice)}")
 
 

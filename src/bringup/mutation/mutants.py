@@ -74,7 +74,7 @@ def changed_copies(operator: str, candidate: Candidate, mutators: Iterable[type[
     for mutator in mutators:
         for change in mutator().changes(module):
             source = module.apply(change.edits)
-            if source in seen:
+            if source in seen or module.tuned(change.node):
                 continue
             seen.add(source)
             trap = module.trap(change)

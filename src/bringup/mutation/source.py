@@ -13,6 +13,9 @@ from bringup.candidate import parse_source
 Place = Literal["kernel", "wrapper", "checks"]
 N = TypeVar("N", bound=ast.AST)
 
+# In host code a power of two from here on, or one less than a large one, is a tile or a limit of the chip.
+TILE = 16
+LIMIT = 1023
 # Expressions that bind tighter than any operator: they can be moved without parentheses.
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp)
 _SYMBOLS: dict[type[ast.AST], str] = {
@@ -110,6 +113,19 @@ class SourceModule:
     def place(self, node: ast.AST) -> Place:
         """Return whether `node` is in a kernel, in host code, or in a check that only raises."""
         return self._places[node][1]
+
+    def tuned(self, node: ast.AST | None) -> bool:
+        """Whether `node` is part of choosing a tile or a number of programs, on the host: `min(n, 1024)`.
+
+        Another choice is refused, or changes speed alone.
+        """
+        while node is not None and self._places[node][1] != "kernel":
+            if isinstance(node, ast.Call) and called(node) in {"min", "max"} and _holds_tile(node):
+                return True
+            if isinstance(node, ast.IfExp) and (_holds_tile(node.body) or _holds_tile(node.orelse)):
+                return True
+            node = self._parents.get(node)
+        return False
 
     # Positions -------------------------------------------------------------------------------------------------
 
@@ -240,6 +256,17 @@ class Operands:
 def same(one: ast.AST, other: ast.AST) -> bool:
     """Whether two nodes are written alike, parentheses and blanks aside."""
     return ast.dump(one) == ast.dump(other)
+
+
+def is_tile(value: object) -> bool:
+    """Whether a constant of host code is a tile size or a limit of the chip."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return False
+    return (value >= TILE and value & (value - 1) == 0) or (value >= LIMIT and value & (value + 1) == 0)
+
+
+def _holds_tile(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Constant) and is_tile(n.value) for n in ast.walk(node))
 
 
 def dotted(node: ast.expr) -> str:
