@@ -154,10 +154,41 @@ def recorded(recorder: LaunchRecorder, overseer: Overseer) -> Iterator[None]:
     jit.JITFunction.run = run
     interpreter.GridExecutor.__call__ = call
     try:
-        yield
+        with _language_restored():
+            yield
     finally:
         jit.JITFunction.run = original_run
         interpreter.GridExecutor.__call__ = original_call
+
+
+@contextmanager
+def _language_restored() -> Iterator[None]:
+    """Have Triton's interpreter put its language back after a call from kernel to device function, `tl.sum` say.
+
+    It does so only after whole launches, so `triton.language.core` would stay patched, as if by the candidate.
+    """
+    from triton.runtime import interpreter
+
+    original_patch, original_call = interpreter._patch_lang, interpreter.InterpretedFunction.__call__
+    scopes: list[Any] = []
+
+    def patch(function: Any) -> Any:
+        scopes.append(original_patch(function))
+        return scopes[-1]
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        outer = len(scopes)
+        try:
+            return original_call(self, *args, **kwargs)
+        finally:
+            while len(scopes) > outer:
+                scopes.pop().restore()
+
+    interpreter._patch_lang, interpreter.InterpretedFunction.__call__ = patch, call
+    try:
+        yield
+    finally:
+        interpreter._patch_lang, interpreter.InterpretedFunction.__call__ = original_patch, original_call
 
 
 @contextmanager
