@@ -252,6 +252,12 @@ def test_unknown_option_is_refused():
         k_add[(1,)](torch.zeros(8), torch.zeros(8), torch.zeros(8), 8, B=8, no_such_option=1)
 
 
+def test_an_unknown_triton_is_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr(vpe, "_NEEDED", (*vpe._NEEDED, "triton.runtime.driver:driver.gone"))
+    with pytest.raises(ImportError, match=r"triton \d.* has no triton.runtime.driver.driver.gone, which vpe needs"):
+        vpe.activate("permissive")
+
+
 def test_plain_script_finds_the_plugin(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -42,13 +42,41 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_LAZY[name]), name)
 
 
+_TRITON = "3.6 and 3.7"
+_NEEDED = (
+    "triton.backends:Backend", "triton.backends:backends", "triton.backends.compiler:BaseBackend",
+    "triton.backends.compiler:GPUTarget", "triton.backends.compiler:Language", "triton.backends.driver:DriverBase",
+    "triton.compiler.errors:TritonError", "triton.knobs:cache.manager_class", "triton.runtime.cache:FileCacheManager",
+    "triton.runtime.cache:triton_key", "triton.runtime.driver:driver._active", "triton._C.libtriton:passes.ttir",
+)  # fmt: skip
+"""What vpe takes of Triton beyond its public language, as module:attribute."""
+
+
+def _check_triton() -> None:
+    """Say at once, and in one line, what an unknown Triton lacks. Raises ImportError."""
+    import functools
+
+    import triton
+
+    for name in _NEEDED:
+        module, _, path = name.partition(":")
+        try:
+            functools.reduce(getattr, path.split("."), importlib.import_module(module))
+        except (ImportError, AttributeError):
+            raise ImportError(
+                f"triton {triton.__version__} has no {module}.{path}, which vpe needs; it works with triton {_TRITON}"
+            ) from None
+
+
 def activate(profile: Any = None) -> None:
     """Make vpe the device that Triton compiles for and launches on, with a profile (name, path or `Profile`).
 
     None takes `$BRINGUP_VPE`, `$BRINGUP_VPE_PROFILE` or the default profile. Works with or without the
     installed plug-in, and
-    wins over a GPU's driver until `deactivate`.
+    wins over a GPU's driver until `deactivate`. Raises `ProfileError`, and ImportError for a Triton that vpe does not
+    know.
     """
+    _check_triton()
     from triton.backends import Backend, backends
     from triton.runtime.driver import driver
 
