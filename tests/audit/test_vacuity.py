@@ -9,16 +9,29 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
 from typer.testing import CliRunner
 
-from bringup.audit import TRIVIAL, DtypeResult, OperatorResult, definition_of, definitions, stale_definitions, survey
+from bringup.audit import (
+    TRIVIAL,
+    Choice,
+    Choices,
+    DtypeResult,
+    OperatorResult,
+    add_choices,
+    additions_path,
+    choose,
+    definition_of,
+    definitions,
+    forget_choices,
+    stale_definitions,
+    survey,
+)
 from bringup.audit._helper_main import cover
 from bringup.audit._trivial import CANDIDATES, Tally, expected_of, judge, passes
 from bringup.audit.helper import ask
 from bringup.cli.main import build_app
 from bringup.operators import DTYPES
-from bringup.suites import CaseInputs, get_suite
+from bringup.suites import Addition, Additions, CaseInputs, get_suite, read_additions, write_additions
 from bringup.verdict import CaseId
 
 Reference = Callable[..., Any]
@@ -166,26 +179,49 @@ def test_opinfo_alone_does_not_test_isnan_but_tests_add(cache: Path) -> None:
 
 def test_a_helper_that_dies_costs_one_operator(cache: Path) -> None:
     answers: list[Mapping[str, Any]] = []
-    ask("opinfo", [{"operator": "no such operator"}, {"operator": "add"}], answers.append)
+    deadly = {"operator": "abs", "refuse": "what is no mapping kills the helper"}
+    ask("opinfo", [{"operator": "no such operator"}, deadly, {"operator": "add"}], answers.append)
     by_name = {answer["operator"]: answer for answer in answers}
-    assert "ended with code" in by_name["no such operator"]["error"]
+    assert "unknown operator" in by_name["no such operator"]["error"]
+    assert "ended with code 1" in by_name["abs"]["error"]
     assert by_name["add"]["dtypes"]["float32"]["cases"] == 11
 
 
-def test_the_command_adds_cases_until_the_gate_refuses_everything(cache: Path, tmp_path: Path) -> None:
-    """From vacuous to closed on a file of the user's own, in which the shipped additions play no part."""
-    file = tmp_path / "more.yaml"
-    arguments = ("--op", "isposinf", "--suite", f"opinfo:{file}")
-    file.write_text("format: 1\n")
-    code, output = run(*arguments, "--add", "--json")
+def test_chosen_cases_are_written_and_can_be_taken_back(tmp_path: Path) -> None:
+    path = tmp_path / "more.yaml"
+    suite = f"opinfo:{path}"
+    assert additions_path(suite) == path
+    published = Addition(key="values/zeros/0", seed=3, reason="published: failed in the audit of run r")
+    write_additions(path, Additions().with_cases("abs", "int32", [published]))
+    choice = Choice(operator="abs", dtype="int32", key="sizes/127/0", kills=("input", "zeros"))
+    assert add_choices([Choices(operator="abs", chosen=(choice,))], suite) == (path, 1)
+    assert add_choices([Choices(operator="abs", chosen=(choice,))], suite) == (path, 0)
+    [_, added] = read_additions(path).of("abs", "int32")
+    assert added.reason == "vacuous: input, zeros passes"
+    assert forget_choices(suite) == 1
+    assert read_additions(path).of("abs", "int32") == (published,)
+    assert read_additions(path).draws("abs", "int32") == {"values": 1, "sizes": 1}
+    assert forget_choices(f"opinfo:{tmp_path / 'none.yaml'}") == 0
+
+
+def test_the_audit_has_cases_that_close_a_gate(cache: Path) -> None:
+    """`choose` on a gate as OpInfo has it: a result that says what passes its own cases."""
+    own = DtypeResult(cases=1, killed_by={t: 0 for t in TRIVIAL if t not in ("zeros", "first-answer")})
+    [found] = choose("opinfo", [OperatorResult(operator="isposinf", dtypes={"float32": own})])
+    assert not found.left
+    assert {trivial for choice in found.chosen for trivial in choice.kills} == {"zeros", "first-answer"}
+    known = {case.notes["key"] for case in get_suite("audit").materialise("isposinf", "float32")}
+    assert {choice.key for choice in found.chosen} <= known
+
+
+def test_the_command_shows_what_the_added_cases_close(cache: Path) -> None:
+    code, output = run("--op", "isposinf", "--json")
     data = json.loads(output)
-    assert data["totals"]["vacuous"] == 1  # by OpInfo's cases alone
     assert code == 0
+    assert data["totals"]["vacuous"] == 1  # by OpInfo's cases alone
+    assert data["totals"]["cases"] == 5
+    assert data["totals"]["added"] >= 3
     assert data["totals"]["open"] == 0
-    written = yaml.safe_load(file.read_text())
-    operator = get_suite(f"opinfo:{file}").operator("isposinf")
-    assert sum(operator.own_counts.values()) == 5
-    chosen = written["additions"].get("isposinf", {})
-    shipped = get_suite("opinfo").operator("isposinf")
-    assert operator.cases_added == shipped.cases_added + sum(len(cases) for cases in chosen.values())
-    assert operator.cases_added >= 4
+    code, output = run("--op", "isposinf")
+    assert "every gate refuses every candidate" in output
+    assert "5 cases of the suite's source + " in output
