@@ -228,3 +228,13 @@ def test_defaults_are_read() -> None:
     assert value_of("sys.maxsize") == (False, None)
     assert has_rest("expand(input, *size) -> Tensor")
     assert not has_rest("add(input, other, *, alpha=1)")
+
+
+def test_factories_are_asked_for_other_numbers() -> None:
+    for name in ("zeros", "arange", "signal.windows.hann"):
+        cases = (*family(name, "sizes"), *family(name, "random"))
+        assert cases, name
+        assert all(case.notes["device_places"] == ("device",) for case in cases)
+    results = [run(Call(case.reference, case.args, dict(case.kwargs))) for case in family("zeros", "sizes")]
+    assert max(result.numel() for result in results) > 1 << 20
+    assert family("empty", "sizes") == []  # nothing to compare

@@ -8,7 +8,7 @@ from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._signature import Parameter, alternatives, has_rest, value_of
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import elements, spread
+from bringup.suites.audit._tree import elements, spread, tensors
 
 _SMALL = 1 << 12
 _DEFAULTS = 2  # defaults written out, one a case
@@ -21,7 +21,8 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         return
     shapes: dict[tuple[int, tuple[str, ...]], Sample] = {}
     for sample in subject.samples:
-        if 0 < elements((sample.call.args, sample.call.kwargs)) <= _SMALL:
+        found = elements((sample.call.args, sample.call.kwargs))
+        if 0 < found <= _SMALL or not tensors(sample.call):
             shapes.setdefault((len(sample.call.args), tuple(sample.call.kwargs)), sample)
     chosen = sorted(shapes.values(), key=lambda s: -len(s.call.args) - len(s.call.kwargs))[:3]
     ways = alternatives(subject.operator.signature)

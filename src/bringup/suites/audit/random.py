@@ -9,6 +9,7 @@ from typing import Any
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._families import FAMILIES
 from bringup.suites.audit._generic import Form, forms, others
+from bringup.suites.audit._numbers import changed
 from bringup.suites.audit._pool import Pool, lengths
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
@@ -27,7 +28,14 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     yield from turns(
         *(_shaped(form, f"{subject.seed} {number}") for number, form in enumerate(spread(made, 3))),
         _resized(subject, pool, spread(others(subject, made), _OFFERED)),
+        _renumbered(subject),
     )
+
+
+def _renumbered(subject: Subject) -> Iterator[Draft]:
+    from hypothesis import strategies as st
+
+    yield from changed(subject, draws(st.integers(0, 40), f"{subject.seed} numbers", _OFFERED))
 
 
 def _shaped(form: Form, key: str) -> Iterator[Draft]:

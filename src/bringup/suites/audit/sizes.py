@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._families import MAX_INPUT
 from bringup.suites.audit._generic import Form, forms, others
+from bringup.suites.audit._numbers import changed
 from bringup.suites.audit._pool import Pool, lengths
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
@@ -30,6 +31,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     most = _SLOW if among("slow", subject.operator) else most
     yield from turns(*map(_large, spread(made, 3)), _grown_large(pool, chosen, most))
     yield from turns(*map(_around, made), _grown(pool, chosen, most))
+    yield from changed(subject, [_HUGE, *(n for trio in _AROUND for n in random.sample(trio, 3))] * 2)
 
 
 def _large(form: Form) -> Iterator[Draft]:
