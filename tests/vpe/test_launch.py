@@ -17,7 +17,8 @@ import triton
 import triton.language as tl
 
 import bringup.vpe as vpe
-from bringup.vpe import launch, native
+from bringup.vpe import kernel as kernels
+from bringup.vpe import launch, native, state
 
 pytestmark = pytest.mark.usefixtures("permissive")
 
@@ -156,6 +157,30 @@ def test_object_cache_serves_and_survives_damage(tmp_path, monkeypatch):
     path.write_bytes(path.read_bytes()[:-10])
     third = native.compile_text(text)
     assert not third.from_disk
+
+
+def test_kernels_that_run_long_get_better_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("BRINGUP_VPE_CACHE", str(tmp_path))
+    monkeypatch.setattr(kernels, "WORTH_BETTER_CODE", 0.0)
+
+    @triton.jit
+    def k_tiered(x, o, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(o + i, tl.exp(tl.load(x + i)) + 12.5)
+
+    x, o = torch.randn(64), torch.empty(64)
+    results = []
+    for _ in range(3):
+        k_tiered[(1,)](x, o, B=64)
+        results.append(o.clone())
+    assert torch.equal(results[0], results[1])
+    assert torch.equal(results[0], results[2])
+    assert len(list(tmp_path.rglob("*.o"))) >= 2
+    # a later process takes the better code at once
+    (compiled,) = k_tiered.device_caches[state.profile_number()][0].values()
+    again = kernels.load("k_tiered", compiled.kernel)
+    assert again.library.from_disk
+    assert not again.library.quick
 
 
 def test_cache_that_cannot_be_written_is_a_warning(tmp_path, monkeypatch):

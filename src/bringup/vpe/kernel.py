@@ -17,6 +17,8 @@ from bringup.vpe.lower.kernel import ENTRY, Lowered, lower
 from bringup.vpe.parse import parse
 
 FORMAT = 1
+WORTH_BETTER_CODE = 20e-3
+"""Seconds in launches after which a kernel's code is made anew, slowly."""
 
 
 def pack(ttir: str, lowered: Lowered, functions: list[FunctionKey], local_bytes: int) -> bytes:
@@ -47,7 +49,22 @@ class LoadedKernel:
     library: Any
     seconds_per_program: float = 0.0
     """Measured; decides whether a launch is worth several threads."""
+    seconds: float = 0.0
+    """Time spent in launches of quickly made code."""
+    compressed_llvm: bytes = b""
     keep: list[Any] = field(default_factory=list)
+
+    def spent(self, seconds: float) -> None:
+        """Note the time of a launch; once a kernel has run for longer than better code takes to make, it gets that."""
+        if not self.library.quick:
+            return
+        self.seconds += seconds
+        if self.seconds > WORTH_BETTER_CODE:
+            better = native.compile_text(zlib.decompress(self.compressed_llvm).decode())
+            # other threads may be in the old code
+            self.keep.append(self.library)
+            self.entry, self.library = native.entry(better, ENTRY), better
+            self.seconds_per_program = 0.0
 
     @functools.cached_property
     def ttir(self) -> str:
@@ -65,10 +82,11 @@ def load(name: str, data: bytes) -> LoadedKernel:
     header = json.loads(data)
     native.runtime()
     keep: list[Any] = [load_packed(entry) for entry in header["functions"]]
-    library = native.compile_text(zlib.decompress(base64.b64decode(header["llvm"])).decode())
+    llvm = base64.b64decode(header["llvm"])
+    library = native.compile_text(zlib.decompress(llvm).decode(), quick=True)
     return LoadedKernel(
         name, native.entry(library, ENTRY), header["arena"], header["local"], header["prints"],
-        base64.b64decode(header["ttir"]), library, keep=keep,
+        base64.b64decode(header["ttir"]), library, keep=keep, compressed_llvm=llvm,
     )  # fmt: skip
 
 
@@ -77,7 +95,7 @@ def load_for_dump(kernel: LoadedKernel, site: int) -> tuple[LoadedKernel, Lowere
     calls = Calls()
     lowered = lower(kernel.module, calls, dump_site=site)
     keep = [load_function(key) for key in calls.used]
-    library = native.compile_text(lowered.text)
+    library = native.compile_text(lowered.text, quick=True)
     copy = LoadedKernel(
         kernel.name, native.entry(library, ENTRY), lowered.arena_bytes, kernel.local_bytes, False,
             kernel.compressed_ttir,

@@ -364,6 +364,7 @@ def run(
     kernel.seconds_per_program = (
         per_program if not kernel.seconds_per_program else 0.7 * kernel.seconds_per_program + 0.3 * per_program
     )
+    kernel.spent(seconds)
     counters = workers[0].counters.copy()
     for worker in workers[1:]:
         counters += worker.counters
