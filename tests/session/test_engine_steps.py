@@ -12,7 +12,7 @@ from bringup.clients import Reply, Usage
 from bringup.clients.scripted import ScriptedClient
 from bringup.errors import ClientError, ContextExceeded, EnvironmentFault
 from bringup.session import State, Stopping, cost_of
-from bringup.store import CallFinished, CallStarted, DialogStarted, SessionFinished, open_run
+from bringup.store import CallFinished, CallStarted, DialogStarted, Judged, SessionFinished, open_run
 
 
 def script_of(*kinds):
@@ -153,10 +153,32 @@ async def test_not_applicable_ends_at_once_with_its_reason(tmp_path):
         assert b.client.calls == 0
 
 
-async def test_refine_starts_from_the_given_kernel(tmp_path):
+async def test_a_kernel_to_refine_is_judged_before_the_first_call(tmp_path):
+    old = "def wrapper(x):\n    return 'wrong', 1\n"
     async with bench(tmp_path, script_of("passed")) as b:
-        await b.run(refine="def wrapper(x):\n    return 'old', 1\n")
-        assert "'old', 1" in b.log.blobs.get(events(b, CallStarted)[0].prompt)
+        await b.run(refine=old)
+        first = b.log.blobs.get(events(b, CallStarted)[0].prompt)
+        assert "'wrong', 1" in first
+        assert "wrong on exp" in first  # what became of it
+        assert [e.turn for e in events(b, Judged)] == [0, 1]
+        assert summary(b).calls == 1
+
+
+async def test_a_kernel_that_passes_costs_no_call(tmp_path):
+    async with bench(tmp_path, script_of("passed")) as b:
+        assert (await b.run(refine="def wrapper(x):\n    return 'passed', 1\n")).outcome == "covered"
+        assert b.client.calls == 0
+        assert summary(b).calls == 0
+        assert summary(b).candidate is not None
+
+
+async def test_the_report_on_a_kernel_to_refine_is_told_in_every_attempt(tmp_path):
+    old = "def wrapper(x):\n    return 'crashed', 1\n"
+    async with bench(tmp_path, script_of("wrong", "passed"), attempts={"attempts": 2, "calls": 1}) as b:
+        await b.run(refine=old)
+        prompts = [b.log.blobs.get(e.prompt) for e in events(b, CallStarted)]
+        assert len(prompts) == 2
+        assert all("PE 3 read" in p and "'crashed', 1" in p for p in prompts)
 
 
 async def test_budgets_stop_and_a_larger_one_goes_on(tmp_path):

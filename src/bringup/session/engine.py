@@ -13,7 +13,7 @@ from bringup.errors import BringupError, ClientError, ContextExceeded, StoreErro
 from bringup.operators import Operator
 from bringup.prompts import Prompt
 from bringup.session.budget import Stopping
-from bringup.session.fold import SessionState
+from bringup.session.fold import Feedback, SessionState
 from bringup.session.table import State
 from bringup.session.work import SessionWork, clean, message
 from bringup.store import (
@@ -155,18 +155,21 @@ class Session(SessionWork):
         """Render what to say now: the task in a fresh dialog, else what became of the last reply."""
         state, prompts, operator = self.state, self._parts.prompts, self.operator
         if state.messages:
-            return await self._report()
+            return await self._report(state.feedback)
         # in a thread: the first look at a suite's docstrings may take seconds
         if state.dialog_candidate is None:
             return await asyncio.to_thread(prompts.first, operator)
         candidate = Candidate(source=await self._text(state.dialog_candidate))
-        # a dialog that was broken off in the middle takes the last report along
-        report = await self._report() if state.feedback is not None and state.dialog_reason == "context" else None
+        # a dialog that was broken off in the middle takes the last report along; a kernel to refine, its first one
+        feedback = state.feedback
+        if feedback is None and state.dialog_candidate == state.refine:
+            feedback = state.refine_feedback
+        report = await self._report(feedback) if feedback is not None else None
         return await asyncio.to_thread(prompts.refine, operator, candidate, report)
 
-    async def _report(self) -> Prompt:
-        """Render what became of the last reply."""
-        prompts, operator, feedback = self._parts.prompts, self.operator, self.state.feedback
+    async def _report(self, feedback: Feedback | None) -> Prompt:
+        """Render what became of a candidate or a reply."""
+        prompts, operator = self._parts.prompts, self.operator
         assert feedback is not None
         if feedback.problem is not None:
             return prompts.format_error(operator, feedback.problem)

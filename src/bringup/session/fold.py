@@ -45,10 +45,11 @@ class SessionState:
 
     at: State = State.START
     started: bool = False
-    refine: str | None = None
+    refine: str | None = None  # the kernel that the session starts from; it is judged before the first call
+    refine_feedback: Feedback | None = None  # what became of that kernel
     attempt: int = 0
     dialog: int = 0
-    turn: int = 0  # calls answered in this attempt
+    turn: int = 0  # calls answered in this attempt; 0: the kernel to refine
     messages: list[tuple[str, str]] = field(default_factory=list)  # (user | assistant, blob) of this dialog
     dialog_candidate: str | None = None  # what the first prompt of this dialog shows
     dialog_reason: str = "attempt"
@@ -131,6 +132,8 @@ class SessionState:
         self.pending = None
         self.reply = event
         if event.role == "generate":
+            if self.refine and self.attempt == 1 and not self.turn:
+                self.refine_feedback = self.feedback
             self.turn = event.turn
             if prompt is not None:
                 self.messages.append(("user", prompt))

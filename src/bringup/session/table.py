@@ -68,7 +68,7 @@ class Row:
 
 TABLE: tuple[Row, ...] = (
     Row(State.START, On.NOTHING_KNOWN, State.GENERATE),
-    Row(State.START, On.KERNEL_TO_REFINE, State.GENERATE),
+    Row(State.START, On.KERNEL_TO_REFINE, State.LINT),
     Row(State.START, On.NOT_ON_TARGET, State.NOT_APPLICABLE),
     Row(State.GENERATE, On.PARSED, State.LINT),
     Row(State.GENERATE, On.NO_MODULE, State.GENERATE),
