@@ -22,6 +22,7 @@ import torch
 from bringup.judge import _codec, _wire
 from bringup.judge._case import CaseJudge, Outcome, cheated
 from bringup.judge._guest import Guest, describe_end
+from bringup.judge._reply import check_log, check_reply
 from bringup.judge._tidy import tidy
 from bringup.judge.guards import RERUNS, spread
 from bringup.judge.guards._rerun import Rerunner
@@ -146,7 +147,9 @@ class JudgeJob:
         """Return what the guards that call again find first, with its case."""
         if not passed:
             return None
-        if "launches" in self.guards and not self.launches and self.job["needs_launch"]:
+        # Errors and empty results need no kernel; a selection of such cases says nothing.
+        computing = any(not case.inputs.raises and not case.trivial() for case in passed)
+        if "launches" in self.guards and not self.launches and self.job["needs_launch"] and computing:
             text = (
                 "every case passed, but no kernel was launched: the result was not computed by the candidate's kernels"
             )
@@ -259,6 +262,7 @@ class JudgeJob:
             assert self.runner is not None
             self.runner.send(request, payloads, deadline)
             reply, data = self.runner.receive(deadline)
+            check_reply(reply, len(data))
         except (_wire.Closed, _wire.TooLarge, _wire.DeadlineExceeded) as error:
             return self._lost(error, seconds).with_call(case)
         self.launches += int(reply.get("launches", 0))
@@ -273,7 +277,8 @@ class JudgeJob:
         self.isolation = self.runner.isolation
         request = {key: job[key] for key in ("source", "target", "compile_for", "guards", "profile")}
         self.runner.send({**request, "facts": {"reads_values": job["reads_values"]}}, (), deadline)
-        reply, _ = self.runner.receive(deadline)
+        reply, data = self.runner.receive(deadline)
+        check_reply(reply, len(data))
         self.start_ms = (time.monotonic() - began) * 1e3
         if "error" not in reply:
             return replace(cheated(reply["found"]), fatal=True) if reply.get("found") else None
@@ -346,7 +351,7 @@ class JudgeJob:
             before = len(self.compiler.output)
             self.compiler.send(entry, (), deadline)
             reply, _ = self.compiler.receive(deadline)
-            log = reply["log"]
+            log = check_log(reply)
             printed = self.compiler.output[before:].strip()
             return None if log is None else f"{printed}\n{log}".strip()
         except _wire.DeadlineExceeded:

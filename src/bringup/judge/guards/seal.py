@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -70,8 +72,7 @@ class Seal(Watch):
                     self._press_code(name, value)
 
     def _press(self, name: str, namespace: Any) -> None:
-        kept = {k: v for k, v in namespace.items() if k not in RESTLESS and not isinstance(v, int | float | str)}
-        self.attributes.append((name, namespace, kept))
+        self.attributes.append((name, namespace, _kept(namespace)))
 
     def _press_code(self, name: str, value: Any) -> None:
         if isinstance(value, FunctionType):
@@ -81,6 +82,14 @@ class Seal(Watch):
                 if isinstance(item, FunctionType):
                     self.code.append((f"{name}.{item.__qualname__}", item, item.__code__))
             self._press(f"{name}.{value.__name__}", value.__dict__)
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Triton's interpreter leaves its language patched when a kernel has called another: its own doing."""
+        yield
+        for number, (name, namespace, _) in enumerate(self.attributes):
+            if name.startswith("triton.language"):
+                self.attributes[number] = (name, namespace, _kept(namespace))
 
     def finish(self) -> None:
         """Compare; what is new in a module (another module imported lazily, say) is nobody's patch."""
@@ -97,3 +106,7 @@ class Seal(Watch):
                 self.findings.append(Finding(self.id, f"the candidate replaced the code of {name}"))
         if self.findings:
             self.start()  # told once
+
+
+def _kept(namespace: Any) -> dict[str, Any]:
+    return {k: v for k, v in namespace.items() if k not in RESTLESS and not isinstance(v, int | float | str)}
