@@ -123,7 +123,7 @@ class Channel:
         del self._buffer[:total]
         try:
             header = json.loads(bytes(frame[PREFIX.size : PREFIX.size + header_size]))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise TooLarge(f"not a frame: {error}") from error
         if not isinstance(header, dict):
             raise TooLarge("not a frame: the header is no object")
