@@ -87,7 +87,7 @@ def of_run(run: Run) -> Subjects:
         tuple(found),
         target=str(config["target"]) if config.get("target") else None,
         dtypes=tuple(config.get("dtypes") or ()) or None,
-        suite=f"{suite}:{additions}" if additions else suite,
+        suite=f"{suite}:{Path(str(additions)).resolve()}" if additions else suite,
         left_out=left_out,
     )
 

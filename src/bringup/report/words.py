@@ -132,7 +132,7 @@ def versions_of(facts: RunFacts) -> str:
 
 def gate_cases(facts: RunFacts) -> str:
     """Say how many cases the gates have, and how many of them are not of the suite's own source."""
-    own = f"{facts.cases - facts.cases_added:,} cases of {facts.suite}"
+    own = f"{plural(facts.cases - facts.cases_added, 'case')} of {facts.suite}"
     return f"{own} + {facts.cases_added:,} added" if facts.cases_added else own
 
 
