@@ -72,7 +72,8 @@ class Seal(Watch):
                     self._press_code(name, value)
 
     def _press(self, name: str, namespace: Any) -> None:
-        self.attributes.append((name, namespace, _kept(namespace)))
+        kept = {k: v for k, v in namespace.items() if k not in RESTLESS and not isinstance(v, int | float | str)}
+        self.attributes.append((name, namespace, kept))
 
     def _press_code(self, name: str, value: Any) -> None:
         if isinstance(value, FunctionType):
@@ -85,18 +86,13 @@ class Seal(Watch):
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """Triton's interpreter leaves its language patched when a kernel has called another: its own doing."""
+        """Look at the language before a launch: a patch for one launch may be undone when the wrapper returns."""
+        self._compare("triton.language")
         yield
-        for number, (name, namespace, _) in enumerate(self.attributes):
-            if name.startswith("triton.language"):
-                self.attributes[number] = (name, namespace, _kept(namespace))
 
     def finish(self) -> None:
         """Compare; what is new in a module (another module imported lazily, say) is nobody's patch."""
-        for name, namespace, kept in self.attributes:
-            for key, value in kept.items():
-                if namespace.get(key) is not value:
-                    self.findings.append(Finding(self.id, f"the candidate replaced {name}.{key}"))
+        self._compare("")
         for name, found, keys in self.closed:
             self.findings += [
                 Finding(self.id, f"the candidate added {name}.{key}") for key in found.__dict__ if key not in keys
@@ -107,6 +103,9 @@ class Seal(Watch):
         if self.findings:
             self.start()  # told once
 
-
-def _kept(namespace: Any) -> dict[str, Any]:
-    return {k: v for k, v in namespace.items() if k not in RESTLESS and not isinstance(v, int | float | str)}
+    def _compare(self, prefix: str) -> None:
+        for name, namespace, kept in self.attributes:
+            if name.startswith(prefix):
+                for key, value in kept.items():
+                    if namespace.get(key) is not value:
+                        self.findings.append(Finding(self.id, f"the candidate replaced {name}.{key}"))
