@@ -117,6 +117,8 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
         console.print(Text(f"  also {failure.kind}: {failure.case}: {failure.summary}"))
     dtypes = ", ".join(f"{dtype} {count}" for dtype, count in verdict.passed_by_dtype.items())
     compiled = ", ".join(f"{count} kernel specialisations for {name}" for name, count in verdict.compiled.items())
+    from bringup.judge import isolation_warning
+
     console.print(
         Text(
             f"{verdict.cases_passed} of {verdict.cases_total} cases passed"
@@ -126,6 +128,9 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
             style="dim",
         )
     )
+    warning = isolation_warning(verdict.environment)
+    if warning is not None:
+        console.print(Text(f"warning: {warning}", style="yellow"))
 
 
 def _print_mismatch(mismatch: Mismatch, console: Console) -> None:

@@ -113,13 +113,13 @@ def spawn(sandbox: Sandbox, limits: Limits, descriptors: Descriptors, body: Body
 def _fork(sandbox: Sandbox, facts: Facts) -> tuple[int, int]:
     """Fork with as many namespaces as the system grants; return the namespaces' flags and the process id."""
     if "namespaces" in sandbox.without:
-        facts.refuse("namespaces", "switched off")
+        facts.refuse("namespaces", "no new namespaces: switched off")
         return 0, os.fork()
     for flags in (_namespaces.NEWUSER | _namespaces.NEWCGROUP | _namespaces.WORLD, _namespaces.WORLD):
         try:
             return flags, _namespaces.fork(flags)
         except OSError as error:
-            facts.refuse("namespaces", f"new namespaces: {_kernel.why(error)}")
+            facts.refuse("namespaces", f"no new namespaces: {_kernel.why(error)}")
     return 0, os.fork()
 
 

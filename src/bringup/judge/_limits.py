@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 from dataclasses import asdict, dataclass
@@ -102,15 +103,24 @@ class Watch:
 
 
 def _too_much_on_disk(top: str, limit: int) -> bool:
-    """Whether the files below a directory take more than `limit` bytes, or are more than anybody needs."""
+    """Whether the files below a directory take more than `limit` bytes, or are more or deeper than anybody needs."""
     total = files = 0
-    for directory, _, names in os.walk(top):
-        for name in (*names, "."):
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(directory, name)).st_blocks * 512
-            files += 1
-            if total > limit or files > MOST_FILES:
+    waiting = [top]
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
                 return True
+            continue
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                total += entry.stat(follow_symlinks=False).st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+        files += len(entries)
+        if total > limit or files > MOST_FILES:
+            return True
     return False
 
 

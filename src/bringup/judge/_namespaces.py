@@ -32,7 +32,7 @@ def fork(flags: int) -> int:
     error = ctypes.get_errno()
     api.PyOS_AfterFork_Parent()
     if pid < 0:
-        raise OSError(error, f"new namespaces: {os.strerror(error)}")
+        raise OSError(error, os.strerror(error))
     return pid
 
 

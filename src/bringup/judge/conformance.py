@@ -9,6 +9,7 @@ from typing import Literal
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig
 from bringup.judge._pool import JudgePool
+from bringup.judge._warning import isolation_warning
 from bringup.operators import DTYPES
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
@@ -150,13 +151,19 @@ async def check_target(spec: str, compiles: bool = True) -> AsyncIterator[CheckR
     """Run every check on a target and yield the results as they come."""
     suite = get_suite("conformance")
     config = JudgeConfig(case_seconds=10.0)
+    told = False
     async with JudgePool(spec, config, compiles=compiles) as judge:
         for check in checks():
             problem: str | None = None
+            warning: str | None = None
             for _ in range(check.repeat):
                 verdict = await judge.judge(
                     Candidate(source=check.source), suite.operator(check.operator), dtypes=check.dtypes
                 )
                 problem = problem or check.accept(verdict)
+                warning = isolation_warning(verdict.environment)
+            if not told:
+                told = True
+                yield CheckResult("candidates are isolated", "lacking" if warning else "passed", warning or "")
             status: Status = "passed" if problem is None else "failed" if check.required else "lacking"
             yield CheckResult(check.name, status, problem or "")

@@ -9,6 +9,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from bringup.config import RunConfig
 from bringup.errors import BringupError, ClientError, ClientRefused, ConfigError, DialogDiverged, StoreError
 from bringup.operators import Operator
 from bringup.runs.ids import new_run_id
+from bringup.runs.isolation import TellingJudge
 from bringup.runs.plan import Plan, check, make_plan
 from bringup.runs.result import RunResult, count_outcomes, fold_earlier
 from bringup.runs.services import Services, assemble
@@ -314,7 +316,7 @@ async def _drive(
         await log.append(None, [first])
         async with assemble(config, log.folder) as services:
             assembled = True
-            await runner.run(services)
+            await runner.run(replace(services, judge=TellingJudge(services.judge, runner._notify)))
     except StoreError:
         raise
     except BringupError as error:

@@ -1,0 +1,227 @@
+"""Candidates that reach for what is not theirs: files, other processes, the network, the kernel, more power."""
+
+from __future__ import annotations
+
+from hostile import REFUSED, SYSCALL, Hostile, wrapper
+
+ESCAPES = [
+    Hostile("signals to its parents", wrapper(
+        """
+for pid in (os.getppid(), 1):
+    for number in (9, 15, 19):
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass
+"""), degraded=False),
+    Hostile("signals to everybody", wrapper("refused('a signal', os.kill, -1, 9)", REFUSED), degraded=False),
+    Hostile("signals to the judge", wrapper(
+        """
+own = {int(thread) for thread in os.listdir("/proc/self/task")}
+for pid in range(2, 40000):
+    if pid not in own and pid != os.getppid():
+        try:
+            os.kill(pid, 9)
+        except OSError:
+            continue
+        raise AssertionError(f"process {pid} was killed")
+"""), degraded=False),
+    Hostile("writing outside", wrapper(
+        """
+import bringup, pwd, sys
+places = ["/", "/usr", "/usr/lib", "/etc", "/home", "/root", "/var", "/dev", "/dev/shm", "/run", "/sys", "/proc"]
+places += [os.path.dirname(torch.__file__), os.path.dirname(bringup.__file__), sys.prefix, sys.base_prefix]
+places += [pwd.getpwuid(os.getuid()).pw_dir if os.getuid() != 1000 else "/root", "{canary}", *filter(None, sys.path)]
+for place in places:
+    refused(place, os.open, os.path.join(place, "bringup-escape"), os.O_WRONLY | os.O_CREAT)
+    refused(place, os.mkdir, os.path.join(place, "bringup-escape"))
+for path in (torch.__file__, bringup.__file__, "/etc/passwd", sys.executable, "{canary}/secret"):
+    refused(path, os.open, path, os.O_WRONLY)
+    refused(path, os.unlink, path)
+    refused(path, os.rename, path, path + "-escape")
+    refused(path, os.truncate, path, 0)
+""", REFUSED)),
+    Hostile("changing modes and owners", wrapper(
+        """
+import bringup
+for path in (torch.__file__, bringup.__file__, "/etc/passwd", "{canary}/secret"):
+    refused(path, os.chmod, path, 0o777)
+    refused(path, os.chown, path, 1000, 1000)
+    refused(path, os.utime, path)
+""", REFUSED), degraded=False),
+    Hostile("reading what is the user's", wrapper(
+        """
+refused("a secret", open, "{canary}/secret")
+refused("a listing", os.listdir, "{canary}")
+for path in ("/run", "/home", "/root", "/srv", "/mnt", "/var/lib", "/var/run"):
+    for directory, _, files in os.walk(path) if os.path.isdir(path) else ():
+        if any(part in directory for part in ("/lib/", "/bin", "site-packages", "/include", "/share")):
+            break
+        assert not [f for f in files if f in (".netrc", ".bash_history", "id_rsa", "credentials")], (directory, files)
+""", REFUSED)),
+    Hostile("other judges' files", wrapper(
+        """
+import glob
+found = [p for p in glob.glob("/tmp/bringup-judge-*/*") if not os.getcwd().startswith(os.path.dirname(p))]
+assert not found, found
+""")),
+    Hostile("environments of others", wrapper(
+        """
+seen = 0
+for name in os.listdir("/proc"):
+    if name.isdigit() and name != str(os.getpid()):
+        for file in ("environ", "mem", "maps"):
+            try:
+                with open(f"/proc/{name}/{file}", "rb") as opened:
+                    data = opened.read(1 << 16)
+            except OSError:
+                continue
+            assert b"sk-canary" not in data, name
+            seen += bool(data)
+assert b"sk-canary" not in open("/proc/self/environ", "rb").read()
+assert "sk-canary" not in repr(os.environ)
+assert not seen, f"{seen} files of other processes"
+""")),
+    Hostile("links out of the scratch", wrapper(
+        """
+os.symlink("{canary}", "link")
+os.symlink("/", "root")
+os.makedirs("a/b/c")
+os.symlink("{canary}/secret", "a/b/c/file")
+os.symlink("link", "a/loop")
+os.chmod("a/b", 0)
+os.chmod("a", 0o500)
+""")),
+    Hostile("a deep tree in the scratch", wrapper(
+        """
+start = os.getcwd()
+for _ in range(1500):
+    os.mkdir("d")
+    os.chdir("d")
+os.chdir(start)
+""")),
+    Hostile("strange names in the scratch", wrapper(
+        """
+for name in (b"\\n", b"\\xff\\xfe", b"-rf", b"x" * 255, b" "):
+    open(name, "w").close()
+os.mkfifo("fifo")
+os.link("fifo", "other")
+""")),
+    Hostile("removes its scratch", wrapper("os.rmdir('tmp')\nos.chdir('/')")),
+    Hostile("sockets", wrapper(
+        """
+for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_VSOCK):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
+        refused(f"a socket of family {family}", socket.socket, family, kind)
+refused("a connection", socket.create_connection, ("127.0.0.1", 9), 1)
+abstract = socket.socket(socket.AF_UNIX)
+refused("the host's abstract socket", abstract.connect, "\\0bringup-sandbox-canary")
+refused("the host's socket", abstract.connect, "{canary}/socket")
+message = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+refused("a message", message.sendto, b"hello", "{canary}/socket")
+ours, theirs = socket.socketpair()
+ours.send(b"fine")
+""", REFUSED + "import socket")),
+    Hostile("inherited files", wrapper(
+        """
+held = {}
+for name in os.listdir("/proc/self/fd"):
+    try:
+        held[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+    except OSError:
+        pass
+strange = {k: v for k, v in held.items() if k > 3 and not v.startswith(("/dev/nvidia", "anon_inode:"))}
+assert not strange, strange
+""")),
+    Hostile("limits upwards", wrapper(
+        """
+for name in ("AS", "FSIZE", "NPROC", "NOFILE", "CORE", "CPU"):
+    limit = getattr(resource, f"RLIMIT_{name}")
+    hard = resource.getrlimit(limit)[1]
+    assert hard != resource.RLIM_INFINITY, name
+    refused(f"a higher limit {name}", resource.setrlimit, limit, (hard + 1, hard + 1))
+refused("real-time priority", os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1))
+refused("a higher priority", os.setpriority, os.PRIO_PROCESS, 0, -5)
+""", REFUSED + "import resource")),
+    Hostile("more power", wrapper(
+        """
+refused("root", os.setuid, 0)
+refused("root's group", os.setgid, 0)
+refused("groups", os.setgroups, [0])
+status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
+assert all(int(status[f"Cap{kind}"], 16) == 0 for kind in ("Prm", "Eff", "Inh", "Amb")), status
+assert status["NoNewPrivs"].strip() == "1"
+refused("new privileges", call, 157, 167, 38, 0, 0, 0, 0)
+""", SYSCALL), degraded=False),
+    Hostile("programs of the system", wrapper(
+        """
+said = subprocess.run(["id", "-u"], capture_output=True, text=True).stdout.strip()
+assert said == str(os.getuid()), said
+for command in (["su", "-c", "id"], ["mount", "-t", "tmpfs", "none", "/mnt"], ["chroot", "/", "id"]):
+    try:
+        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL)
+    except OSError:
+        continue
+    assert done.returncode, command
+""", "import os, subprocess"), degraded=False),
+    Hostile("tracing", wrapper(
+        """
+refused("tracing init", call, 101, 117, 16, os.getppid(), 0, 0)
+child = os.fork()
+if child == 0:
+    os.kill(os.getpid(), 19)
+refused("tracing a child", call, 101, 117, 16, child, 0, 0)
+os.kill(child, 9)
+buffer = ctypes.create_string_buffer(8)
+refused("reading memory", call, 310, 270, os.getppid(), buffer, 1, buffer, 1, 0)
+refused("another's files", call, 438, 438, 0, 0, 0)
+refused("init's memory", open, f"/proc/{os.getppid()}/mem", "rb")
+""", SYSCALL)),
+    Hostile("the clock and the name", wrapper(
+        """
+refused("the clock", time.clock_settime, time.CLOCK_REALTIME, 0)
+refused("the name", socket.sethostname, "mine")
+refused("adjtimex", call, 159, 171, ctypes.create_string_buffer(208))
+""", SYSCALL + "import socket, time")),
+    Hostile("the system's settings", wrapper(
+        """
+for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory", "/proc/sysrq-trigger",
+             "/sys/kernel/mm/ksm/run", "/proc/1/oom_score_adj", "/proc/sys/kernel/hostname"):
+    refused(path, os.open, path, os.O_WRONLY)
+score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+refused("a lower score", os.write, score, b"-1000")
+""", REFUSED), degraded=False),
+    Hostile("devices", wrapper(
+        """
+for path in ("/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg", "/dev/sda", "/dev/vda", "/dev/fuse", "/dev/kvm"):
+    refused(path, os.open, path, os.O_RDONLY)
+refused("a device", os.mknod, "device", 0o666 | 0o060000, os.makedev(254, 0))
+assert len(os.urandom(8)) == 8
+with open("/dev/null", "w") as null:
+    null.write("x")
+""", REFUSED), degraded=False),
+    Hostile("new namespaces", wrapper(
+        """
+for flag in (0x10000000, 0x00020000, 0x20000000, 0x40000000):
+    refused("unshare", call, 272, 97, flag)
+    refused("clone", call, 56, 220, flag | 17, 0, 0, 0, 0)
+refused("mount", call, 165, 40, b"none", b"/scratch", b"tmpfs", 0, 0)
+refused("umount", call, 166, 39, b"/proc", 2)
+refused("remount", call, 442, 442, -100, b"/", 0x8000, ctypes.create_string_buffer(32), 32)
+refused("setns", call, 308, 268, 3, 0)
+refused("chroot", os.chroot, ".")
+refused("pivot_root", call, 155, 41, b".", b".")
+refused("a handle", call, 304, 265, 3, ctypes.create_string_buffer(64), 0)
+""", SYSCALL)),
+    Hostile("the kernel's machinery", wrapper(
+        """
+for name, x86_64, aarch64 in (
+    ("bpf", 321, 280), ("perf", 298, 241), ("userfaultfd", 323, 282), ("keyctl", 250, 219), ("add_key", 248, 217),
+    ("io_uring", 425, 425), ("kexec", 246, 104), ("module", 175, 105), ("finit_module", 313, 273),
+    ("clone3", 435, 435), ("memfd", 319, 279), ("shmget", 29, 194), ("msgget", 68, 186), ("reboot", 169, 142),
+    ("swapon", 167, 224), ("syslog", 103, 116),
+):
+    refused(name, call, x86_64, aarch64, 0, 0, 0, 0, 0)
+    assert ctypes.get_errno() in (errno.EPERM, errno.ENOSYS), name
+""", SYSCALL)),
+]  # fmt: skip

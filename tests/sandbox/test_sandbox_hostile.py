@@ -1,0 +1,120 @@
+"""The hostile set: every candidate ends as a verdict, leaves nothing behind, and the next one is judged normally."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+from bringup_testkit import DOUBLE
+from hostile import Hostile
+from hostile_endings import ENDINGS
+from hostile_escapes import ESCAPES
+from hostile_resources import RESOURCES
+
+from bringup.candidate import Candidate
+from bringup.config import JudgeConfig
+from bringup.judge import JudgePool, _pool
+from bringup.judge.guards import guards_but
+from bringup.suites import get_suite
+from bringup.verdict import Verdict
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+ALL = [*RESOURCES, *ENDINGS, *ESCAPES]
+# No guard looks on: what holds here is the sandbox alone.
+CONFIG = JudgeConfig(case_seconds=3, candidate_seconds=60, memory_mb=1024, without_guards=tuple(guards_but(())))
+
+
+@pytest.fixture(scope="module")
+def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory that is none of the candidate's business, with a secret and a listening socket."""
+    folder = tmp_path_factory.mktemp("canary")
+    (folder / "secret").write_text("sk-canary")
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as abstract:
+        listening.bind(str(folder / "socket"))
+        listening.listen()
+        abstract.bind("\0bringup-sandbox-canary")
+        abstract.listen()
+        yield folder
+        for server in (listening, abstract):
+            server.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                server.accept()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool() -> AsyncIterator[JudgePool]:
+    async with JudgePool("interpreter", CONFIG, compiles=False) as judge:
+        yield judge
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def degraded() -> AsyncIterator[JudgePool]:
+    """A judge whose workers believe that the system has no namespaces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_pool, "PASSED_ENVIRONMENT", (*_pool.PASSED_ENVIRONMENT, "BRINGUP_SANDBOX_WITHOUT"))
+        patch.setenv("BRINGUP_SANDBOX_WITHOUT", "namespaces")
+        async with JudgePool("interpreter", CONFIG, compiles=False) as judge:
+            await judged(judge, DOUBLE)  # starts the processes while the variable is set
+            yield judge
+
+
+async def judged(pool: JudgePool, source: str) -> Verdict:
+    return await pool.judge(
+        Candidate(source=source), get_suite("tiny").operator("double"), dtypes=("float32",), cases=(0,)
+    )
+
+
+def source_of(hostile: Hostile, canary: Path) -> str:
+    return DOUBLE.replace("def wrapper", "def double") + hostile.source.replace("{canary}", str(canary))
+
+
+async def try_out(pool: JudgePool, hostile: Hostile, canary: Path) -> Verdict:
+    """Judge one hostile candidate, then an honest one; nothing may be left of the first."""
+    before = traces(pool)
+    verdict = await judged(pool, source_of(hostile, canary))
+    assert verdict.kind in hostile.kinds, (verdict.kind, verdict.summary, verdict.exception, verdict.log)
+    processes, files, mounts = traces(pool)
+    assert processes <= before[0], [" ".join(psutil.Process(p).cmdline()) for p in processes - before[0]]
+    assert files == before[1]
+    assert mounts == before[2]
+    assert (canary / "secret").read_text() == "sk-canary"
+    assert sorted(os.listdir(canary)) == ["secret", "socket"]
+    honest = await judged(pool, DOUBLE)
+    assert honest.kind == "passed", honest.summary
+    return verdict
+
+
+def traces(pool: JudgePool) -> tuple[set[int], list[str], str]:
+    """What a candidate could leave: processes of the pool's, wherever they hang; files of the pool's; mounts."""
+    processes = set()
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("TMPDIR") == pool._directory.name and process.status() != psutil.STATUS_ZOMBIE:
+                processes.add(process.pid)
+    files = sorted(str(path) for path in Path(pool._directory.name).rglob("*") if path.suffix != ".log")
+    return processes, files, Path("/proc/self/mountinfo").read_text()
+
+
+@pytest.mark.parametrize("hostile", ALL, ids=lambda h: h.name)
+async def test_hostile(pool: JudgePool, canary: Path, hostile: Hostile) -> None:
+    isolation = (await judged(pool, DOUBLE)).environment["isolation"] if not pool._slots else None
+    if isolation is not None and isolation["missing"]:
+        pytest.skip(f"this system does not allow: {isolation['missing']}")
+    verdict = await try_out(pool, hostile, canary)
+    assert hostile.says in verdict.summary + verdict.log
+
+
+@pytest.mark.parametrize("hostile", [h for h in ALL if h.degraded], ids=lambda h: h.name)
+async def test_hostile_without_namespaces(degraded: JudgePool, canary: Path, hostile: Hostile) -> None:
+    isolation = (await judged(degraded, DOUBLE)).environment["isolation"]
+    if isolation["on"].get("files") != "Landlock":
+        pytest.skip("neither namespaces nor Landlock")
+    verdict = await try_out(degraded, hostile, canary)
+    says = hostile.says if hostile.degraded_says is None else hostile.degraded_says
+    assert says in verdict.summary + verdict.log

@@ -1,0 +1,169 @@
+"""Parts of the sandbox by themselves: the world's survey, the scratch's removal, replies, facts and the warning."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bringup.judge import _limits, isolation_warning
+from bringup.judge._isolate import PROTECTIONS, Facts
+from bringup.judge._remove import remove_tree
+from bringup.judge._reply import check_log, check_reply
+from bringup.judge._wire import TooLarge
+from bringup.judge._world import World, survey
+
+
+def test_the_world_holds_python_and_nothing_of_the_users(tmp_path: Path) -> None:
+    device = "/dev/tty"
+    (tmp_path / "chip.yaml").write_text("x")
+    world = survey((str(tmp_path / "chip.yaml"), ""), (device,))
+    for path in (os.__file__, pytest.__file__, sys.executable, os.path.realpath(sys.executable), "/usr/bin/env"):
+        assert world.holds(path), path
+    assert world.holds(str(tmp_path / "chip.yaml"))
+    for path in (str(tmp_path), os.path.expanduser("~"), "/", "/etc/shadow", "/run", "/home", "/var/log"):
+        assert not world.holds(path), path
+    assert "/dev/null" in world.devices
+    assert (device in world.devices) == os.path.exists(device)
+    assert not any(a != b and a.startswith(b + "/") for a in world.trees for b in world.trees)
+
+
+def test_the_world_shows_what_can_be_imported_not_what_lies_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    (tmp_path / "runs").mkdir()
+    for name in ("module.py", ".env", "secret.txt"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    world = survey()
+    assert world.holds(str(tmp_path / "package"))
+    assert world.holds(str(tmp_path / "module.py"))
+    for name in (".env", "secret.txt", "runs"):
+        assert not world.holds(str(tmp_path / name))
+
+
+def test_whether_others_can_read_a_world(tmp_path: Path) -> None:
+    file = tmp_path / "prefix" / "library" / "module.py"
+    file.parent.mkdir(parents=True)
+    file.touch(0o644)
+    world = World(trees=(str(tmp_path / "prefix"),), probes=(str(file),))
+    assert world.for_others(traverse=False)
+    file.parent.chmod(0o700)
+    assert not world.for_others(traverse=False)
+    file.parent.chmod(0o755)
+    file.chmod(0o600)
+    assert not world.for_others(traverse=False)
+
+
+def test_what_is_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o750)
+    (outside / "kept").write_text("kept")
+    top = tmp_path / "top"
+    top.mkdir()
+    (top / "link").symlink_to(outside)
+    (top / "a" / "b").mkdir(parents=True)
+    (top / "a" / "b" / "link").symlink_to(outside / "kept")
+    (top / "a" / "b").chmod(0)
+    os.mkfifo(top / "fifo")
+    here = os.open(top, os.O_RDONLY)
+    for _ in range(2000):
+        os.mkdir("d", dir_fd=here)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(here)
+    remove_tree(str(top))
+    assert not top.exists()
+    assert (outside / "kept").read_text() == "kept"
+    assert outside.stat().st_mode & 0o777 == 0o750
+    remove_tree(str(top))  # nothing is there: no error
+    (tmp_path / "alias").symlink_to(outside)
+    remove_tree(str(tmp_path / "alias"))
+    assert (outside / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"error": 1},
+        {"error": "  "},
+        {"launches": -1},
+        {"launches": True},
+        {"launches": float("nan")},
+        {"sizes": [4]},
+        {"sizes": [-1, 1]},
+        {"sizes": "x"},
+        {"counters": [1]},
+        {"specialisations": [{"kernel": 1, "target": "x"}]},
+        {"found": [["spy", "x"]]},
+        {"found": "spy"},
+        {"devices": 3},
+        {"kernel": []},
+    ],
+)
+def test_answers_of_another_form_are_refused(reply: dict[str, Any]) -> None:
+    with pytest.raises(TooLarge):
+        check_reply(reply, 0)
+
+
+def test_answers_of_the_right_form_pass() -> None:
+    for reply in (
+        {"result": None, "after": [[], {}], "sizes": [], "launches": 3, "found": [["spy", "aten.add", 4]]},
+        {"error": "ValueError: x", "fault": None, "compile_log": None, "kernel": ""},
+    ):
+        assert check_reply(reply, 0) is reply
+    assert check_reply({"sizes": [3, 0, 5]}, 8)
+    assert check_log({"log": None}) is None
+    assert check_log({"log": "error"}) == "error"
+    with pytest.raises(TooLarge):
+        check_log({})
+
+
+def test_every_protection_is_on_or_missing_with_its_reasons() -> None:
+    facts = Facts()
+    facts.on["limits"] = "setrlimit"
+    for name in PROTECTIONS:
+        facts.refuse(name, "no new namespaces: Operation not permitted")
+    facts.refuse("files", "Landlock: not enabled")
+    said = facts.to_json()
+    assert {*said["on"], *said["missing"]} == set(PROTECTIONS)
+    assert not {*said["on"]} & {*said["missing"]}
+    warning = isolation_warning({"isolation": said})
+    assert warning is not None
+    assert warning.count("Operation not permitted") == 2  # those with the same reason are told together
+    assert "Landlock" in warning
+    assert "user namespaces" in warning
+    assert "\n" not in warning
+    assert isolation_warning({"isolation": {"on": said["on"], "missing": {}}}) is None
+    assert isolation_warning({}) is None
+
+
+def test_descendants_are_found_at_any_depth() -> None:
+    ready, say_ready = os.pipe()
+    end, let_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(let_end)
+        grandchild = os.fork()
+        os.write(say_ready, b"x")
+        os.read(end, 1)
+        if grandchild:
+            os.waitpid(grandchild, 0)
+        os._exit(0)
+    try:
+        assert os.read(ready, 1) + os.read(ready, 1) == b"xx"
+        found = _limits.descendants()
+        assert child in found
+        assert len(found) >= 2
+    finally:
+        os.close(let_end)
+        os.waitpid(child, 0)
+        for descriptor in (ready, say_ready, end):
+            os.close(descriptor)
+    assert child not in _limits.descendants()
