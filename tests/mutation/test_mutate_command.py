@@ -56,6 +56,7 @@ def test_known_survivors_of_a_real_kernel(tmp_path: Path) -> None:
     assert mutants == sum(data["total"][k] for k in ("invalid", "equivalent", "killed", "timed_out", "survived"))
     assert "+    if False:" in (out / "survivors.md").read_text()
     assert len((out / "results.jsonl").read_text().splitlines()) == mutants + 1
+    assert json.loads(bringup(*command, "--so-far").stdout) == data
     # everything is known: the judge does not even start
     again = json.loads(bringup(*command).stdout)
     assert again == data
@@ -87,3 +88,13 @@ def test_usage_errors(tmp_path: Path) -> None:
     assert "give one source of kernels" in bringup("double", code=2).stderr
     assert "no such class of mutations" in bringup("double", "x.py", "--mutator", "typo", code=2).stderr
     assert "cannot be read" in bringup("double", str(tmp_path / "x.py"), "--suite", "conformance", code=2).stderr
+
+
+def test_a_report_of_nothing_so_far(tmp_path: Path) -> None:
+    file = tmp_path / "double.py"
+    file.write_text(KERNEL)
+    options = ["double", str(file), "--suite", "conformance", "--out", str(tmp_path / "out"), "--so-far"]
+    data = json.loads(bringup(*options, "--json").stdout)
+    assert data["total"]["mutants"] == 0
+    assert data["total"]["gate_score"] is None
+    assert "0 mutants" in bringup(*options).stdout

@@ -44,6 +44,7 @@ def mutate(
         "bringup-mutation"
     ),
     list_only: Annotated[bool, typer.Option("--list", help="Show the chosen mutants; judge nothing.")] = False,
+    so_far: Annotated[bool, typer.Option("--so-far", help="Report the results in --out; judge nothing.")] = False,
     survivors: Annotated[bool, typer.Option("--survivors", help="Print the survivors' diffs, too.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -86,7 +87,10 @@ def mutate(
         return
     settings = Settings(suite=suite, target=target, seed=seed, dtypes=tuple(dtype or ()), lint=lint)
     log = ResultLog(out, settings)
-    results, originals = _judge(tasks, log, jobs, case_seconds, audit, reach, quiet=json_output)
+    if so_far:
+        results, originals = log.known((m.operator, m.digest) for t in tasks for m in t.mutants)
+    else:
+        results, originals = _judge(tasks, log, jobs, case_seconds, audit, reach, quiet=json_output)
 
     from bringup.mutation import report as make_report
     from bringup.mutation.view import show_survivors, survivors_page, tables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -140,9 +140,11 @@ class ResultLog:
         except OSError as error:
             raise StoreError(f"{self.path}: cannot be written: {error.strerror}") from error
 
-    def __iter__(self) -> Iterator[Result]:
-        """Yield the results, by operator and line."""
-        yield from sorted(self.results.values(), key=lambda r: (r.operator, r.line, r.mutator, r.digest))
+    def known(self, mutants: Iterable[tuple[str, str]]) -> tuple[list[Result], list[Original]]:
+        """Return what is there of some mutants, named by operator and digest, and of their originals."""
+        results = [self.results[name] for name in mutants if name in self.results]
+        operators = {result.operator for result in results}
+        return results, [original for original in self.originals.values() if original.operator in operators]
 
 
 def _parse(line: str) -> Original | Result | None:
