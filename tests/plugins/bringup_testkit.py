@@ -61,6 +61,7 @@ class TinySuite:
         for name, (_, overloads) in REFERENCES.items():
             yield Operator(
                 name=name,
+                mutates=name.endswith("_"),
                 suite="tiny",
                 category="Other",
                 case_counts={"float32": len(SHAPES), "int32": len(SHAPES)},

@@ -74,8 +74,8 @@ async def test_views_in_place_and_mutation(pool: JudgePool) -> None:
     )
     assert (await judged(pool, in_place, "add_one_")).kind == "passed"
     verdict = await judged(pool, DOUBLE.replace("y = torch.empty_like(x)", "y = x"))
-    assert verdict.mismatch is not None
-    assert verdict.mismatch.aspect == "mutation"
+    assert verdict.kind == "crashed", verdict
+    assert "write to a read-only input" in verdict.log
 
 
 async def test_two_launches_after_a_fork_on_many_threads(pool: JudgePool) -> None:
