@@ -12,7 +12,7 @@ from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._structure import among
 from bringup.suites.audit._subject import Subject
-from bringup.suites.audit._tree import Leaf, exchanged, tensors
+from bringup.suites.audit._tree import Leaf, exchanged, shuffled, tensors
 
 _POOL = 1 << 13  # values kept for one place
 _SMALL_FROM = 700  # sums of so many terms and more are made exact
@@ -94,7 +94,7 @@ def lengths(sample: Sample, *, least: int = 2) -> list[int]:
 def distinct(subject: Subject, *, largest: int = 1 << 14) -> list[Sample]:
     """Return samples with non-empty tensors, one for each combination of variant and numbers of dimensions."""
     seen: dict[tuple[object, ...], Sample] = {}
-    for sample in subject.samples:
+    for sample in shuffled(subject.samples):
         found = tensors(sample.call)
         if found and all(0 < leaf.tensor.numel() <= largest for leaf in found):
             seen.setdefault((sample.variant, *(leaf.tensor.dim() for leaf in found), *sample.call.kwargs), sample)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -70,6 +71,14 @@ def spread(items: Sequence[T], count: int) -> list[T]:
     if count == 1:
         return [items[0]]
     return [items[round(i * (len(items) - 1) / (count - 1))] for i in range(count)]
+
+
+def shuffled(items: Sequence[T]) -> list[T]:
+    """Return the items in an order drawn from the seeded generator.
+
+    Samples are products of options, innermost first: the first of each kind, or every k-th, would all share one option.
+    """
+    return random.sample(items, len(items))
 
 
 def turns(*sources: Iterable[T]) -> Iterator[T]:

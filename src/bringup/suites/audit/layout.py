@@ -10,7 +10,7 @@ from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._layouts import expanded, reversed_order, shifted, stepped, transposed
 from bringup.suites.audit._structure import structured
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import exchanged, spread, tensors
+from bringup.suites.audit._tree import exchanged, shuffled, spread, tensors
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 # Those with values kept may be applied to any tensor, the last one to data only: equal indices could collide.
@@ -50,7 +50,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
 def _chosen(subject: Subject) -> list[Sample]:
     """Return samples with something to move, those of most dimensions first, of different shapes."""
     seen: dict[tuple[object, ...], Sample] = {}
-    for sample in subject.samples:
+    for sample in shuffled(subject.samples):
         found = [leaf.tensor for leaf in tensors(sample.call)]
         if 1 < max((t.numel() for t in found), default=0) <= _MAX_ELEMENTS:
             seen.setdefault((sample.variant, *(tuple(t.shape) for t in found)), sample)
