@@ -106,7 +106,8 @@ class CaseJudge:
         if self.inputs.raises:
             return self._wrong("structure", f"PyTorch raises {self.inputs.raises}; the wrapper returned", launches)
         if "unencodable" in reply:
-            return self._wrong("structure", f"the wrapper returned {reply['unencodable']}", launches)
+            outcome = self._wrong("structure", f"the wrapper returned {reply['unencodable']}", launches)
+            return replace(outcome, guard="outputs" if reply.get("odd") else "")
         if "outputs" in self.guards and (odd := self._odd_outputs(reply)):
             return replace(self._wrong("device", odd, launches), guard="outputs")
         try:
@@ -121,8 +122,6 @@ class CaseJudge:
 
     def _odd_outputs(self, reply: dict[str, Any]) -> str:
         """Say what of the outputs is no plain tensor of the device."""
-        if reply.get("subclasses"):
-            return f"the wrapper returned a subclass of torch.Tensor: {', '.join(map(str, reply['subclasses']))}"
         others = [str(d) for d in reply.get("devices", []) if d != self.device.partition(":")[0]]
         return f"an output is on the device {others[0]}; {self.device} was expected" if others else ""
 
@@ -231,7 +230,7 @@ class CaseJudge:
                 if path not in got:
                     message = f"the output must be a view of {source} (or the same tensor); it has memory of its own"
                     return Mismatch(aspect="aliasing", output=path, message=message)
-        return _shared_outputs(expected, actual)
+        return _shared_outputs(expected, actual) or _overlapping(expected, actual)
 
 
 def cheated(found: list[Any], launches: int = 0) -> Outcome:
@@ -267,6 +266,19 @@ def _shared_outputs(expected: NamedTensors, actual: NamedTensors) -> Mismatch | 
             message = f"the output shares memory with {first}; each must have memory of its own"
             return Mismatch(aspect="aliasing", output=path, message=message)
     return None
+
+
+def _overlapping(expected: NamedTensors, actual: NamedTensors) -> Mismatch | None:
+    """Elements of an output have memory of their own, unless the reference's are repeated too."""
+    for (_, reference), (path, tensor) in zip(expected, actual, strict=False):
+        if _repeats(tensor) and not _repeats(reference):
+            message = "elements of the output share memory (a stride of 0); each must have memory of its own"
+            return Mismatch(aspect="aliasing", output=path, message=message)
+    return None
+
+
+def _repeats(tensor: torch.Tensor) -> bool:
+    return bool(tensor.numel()) and any(n > 1 and s == 0 for n, s in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def _sharing(tensors: NamedTensors) -> dict[str, str]:

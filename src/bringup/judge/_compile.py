@@ -19,6 +19,9 @@ def compile_specialisation(module: dict[str, Any], entry: dict[str, Any]) -> str
         function = getattr(function, "fn", None)  # autotune and heuristics wrap the kernel
     if function is None:
         return f"kernel {name} is not a function of the module: kernels must be defined at its top level"
+    if function.fn.__code__.co_firstlineno != entry["line"]:
+        # Only what stands at the top level is executed here: a kernel defined twice has two faces.
+        return f"kernel {name} that was launched is not the function {name} at the module's top level"
     target = gpu_target(entry["target"])
     try:
         constants = {(int(i),): decode_constant(v, module) for i, v in entry["constants"].items()}

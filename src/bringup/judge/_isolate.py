@@ -23,7 +23,7 @@ from bringup.judge._limits import Limits
 from bringup.judge._privileges import die_with_parent
 from bringup.judge._world import World
 
-__all__ = ["Limits", "Sandbox", "die_with_parent", "spawn"]
+__all__ = ["Limits", "Sandbox", "SandboxFault", "die_with_parent", "spawn", "warm_up"]
 
 POLL_SECONDS = 0.02
 AWAITED = (signal.SIGCHLD, signal.SIGTERM)  # by init; the judge says SIGTERM where SIGKILL would leave processes
@@ -37,6 +37,14 @@ NAMESPACED = {
 }
 Body = Callable[[int], None]
 Descriptors = tuple[int, int, int]
+
+
+def warm_up() -> None:
+    """Do once, in the warm parent, what every worker would do again: load the C library, assemble the filter."""
+    for releases in (True, False):
+        _kernel.libc(releases)
+    with contextlib.suppress(OSError):  # an unknown architecture: every worker will say so
+        _seccomp.assembled()
 
 
 @dataclass(frozen=True)
@@ -233,11 +241,11 @@ class _Init:
 
     def _confine(self) -> None:
         facts, without = self.facts, self.sandbox.without
-        home_in(self.scratch)
         _limits.apply(self.limits, self.others)
         facts.on["limits"] = "setrlimit"
         facts.on["memory"] = "watched by init"
         self._drop_privileges()
+        home_in(self.scratch)
         _privileges.no_new_privileges()
         if not self.has_world:
             self._landlock()

@@ -81,6 +81,7 @@ class LaunchRecorder:
         return {
             "target": spec,
             "kernel": function.__name__,
+            "line": function.__code__.co_firstlineno,
             "signature": signature,
             "constants": constants,
             "attributes": attributes,
@@ -136,7 +137,7 @@ def recorded(recorder: LaunchRecorder, overseer: Overseer) -> Iterator[None]:
     original_call = interpreter.GridExecutor.__call__
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        with overseer.launching(args, kwargs), _watched_hooks(self, overseer):
+        with overseer.launching(self, args, kwargs), _watched_hooks(self, overseer), _noted_faults(overseer):
             recorder.record(self.fn, args, kwargs)
             if overseer.ghost:
                 return None
@@ -144,7 +145,7 @@ def recorded(recorder: LaunchRecorder, overseer: Overseer) -> Iterator[None]:
             return original_run(self, *args, grid=grid, warmup=warmup, **kwargs)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with overseer.launching(args, kwargs), _watched_hooks(self, overseer):
+        with overseer.launching(self, args, kwargs), _watched_hooks(self, overseer), _noted_faults(overseer):
             recorder.record(self.fn, args, kwargs)
             if overseer.ghost:
                 return None
@@ -203,3 +204,13 @@ def _watched_hooks(kernel: Any, overseer: Overseer) -> Iterator[None]:
         yield
     finally:
         kernel.pre_run_hooks = hooks
+
+
+@contextmanager
+def _noted_faults(overseer: Overseer) -> Iterator[None]:
+    """Tell the overseer what a launch raises, before the wrapper can swallow it."""
+    try:
+        yield
+    except BaseException as error:
+        overseer.failed(error)
+        raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -12,21 +14,32 @@ from bringup.judge.guards import WATCHES, VeilCurtain, Watch
 from bringup.judge.guards.events import HostEvents
 
 
-class _Dispatch(TorchDispatchMode):  # type: ignore[misc]
-    """Shows every ATen call to the watches; the calls themselves go through."""
+def _dispatch(watches: tuple[Watch, ...]) -> TorchDispatchMode:
+    """Make a mode that shows every ATen call to the watches; the calls themselves go through.
 
-    def __init__(self, watches: list[Watch]) -> None:
-        super().__init__()
-        self.watches = watches
+    The watches hang on no attribute: a wrapper finds the mode easily.
+    """
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        for watch in self.watches:
-            watch.before(func, args, kwargs)
-        result = func(*args, **kwargs)
-        for watch in self.watches:
-            watch.after(func, args, result)
-        return result
+    class Dispatch(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            for watch in watches:
+                watch.before(func, args, kwargs)
+            result = func(*args, **kwargs)
+            for watch in watches:
+                watch.after(func, args, result)
+            return result
+
+    return Dispatch()
+
+
+# All but those that a fault of the process itself raises.
+ASYNCHRONOUS = frozenset(
+    {signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGUSR1, signal.SIGUSR2, signal.SIGIO, signal.SIGINT}
+    | {signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGPIPE}
+    | {signal.SIGCONT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+    | set(range(signal.SIGRTMIN, signal.SIGRTMAX + 1))
+)
 
 
 class Overseer:
@@ -34,11 +47,11 @@ class Overseer:
 
     def __init__(self, ids: list[str], target: Any, facts: dict[str, Any]) -> None:
         """Create the watches with these ids; `start` them before the candidate is loaded."""
-        self.watches = [watch(target, facts) for watch in WATCHES if watch.id in ids]
+        self.watches = tuple(watch(target, facts) for watch in WATCHES if watch.id in ids)
+        self.fault: BaseException | None = None  # the device's, raised by a launch of this call
         self.veil = next((w for w in self.watches if isinstance(w, VeilCurtain)), None)
         self.target = target
         self.ghost = False
-        self._mode: _Dispatch | None = None
 
     def start(self) -> None:
         """Prepare every watch."""
@@ -58,7 +71,7 @@ class Overseer:
     @contextmanager
     def calling(self, mode: dict[str, Any], storages: list[Any]) -> Iterator[None]:
         """Look on while the wrapper runs on arguments with these storages, in the way that the judge asks for."""
-        self.ghost = bool(mode.get("ghost"))
+        self.ghost, self.fault = bool(mode.get("ghost")), None
         protected = self.target.worker_protect(storages if mode.get("read_only") else [])
         with self.target.worker_order(mode.get("order")), protected, self._around(mode):
             if self.veil is not None:
@@ -72,7 +85,7 @@ class Overseer:
             for watch in self.watches:
                 stack.enter_context(watch.around(mode))
             if self.watches:
-                self._mode = stack.enter_context(_Dispatch(self.watches))
+                stack.enter_context(_dispatch(self.watches))
             yield
 
     def take(self) -> list[list[Any]]:
@@ -83,16 +96,29 @@ class Overseer:
             found += [finding.to_json() for finding in watch.take()]
         return found
 
+    def loaded(self, module: Any) -> None:
+        """Show the candidate's module to the watches."""
+        for watch in self.watches:
+            watch.loaded(module)
+
     @contextmanager
-    def launching(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
-        """Stand aside while a kernel with these arguments is launched."""
+    def launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
+        """Stand aside while a kernel with these arguments is launched; nothing else of the candidate's runs then."""
+        for watch in self.watches:
+            watch.launching(kernel, args, kwargs)
         with ExitStack() as stack:
+            stack.enter_context(_undisturbed())
             stack.enter_context(_disable_current_modes())
             for watch in self.watches:
                 stack.enter_context(watch.outside())
             if self.veil is not None:
                 stack.enter_context(self.veil.launch(args, kwargs))
             yield
+
+    def failed(self, error: BaseException) -> None:
+        """Note that a launch raised."""
+        if self.fault is None and self.target.worker_fault(error) is not None:
+            self.fault = error
 
     def wrappers_own(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a callable that runs inside a launch but is the wrapper's (a grid, a hook): it is watched again."""
@@ -104,8 +130,21 @@ class Overseer:
                 for watch in self.watches:
                     if isinstance(watch, HostEvents):
                         stack.enter_context(watch.around({}))
-                if self._mode is not None:
-                    stack.enter_context(_Dispatch(self.watches))
+                if self.watches:
+                    stack.enter_context(_dispatch(self.watches))
                 return function(*args, **kwargs)
 
         return watched
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold back what could run the candidate's code inside a launch: signals, callbacks of the garbage collector."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, ASYNCHRONOUS)
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
+    try:
+        yield
+    finally:
+        gc.callbacks[:] = callbacks
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)

@@ -7,6 +7,7 @@ rest, and other versions of them other parts of it. A forbidden call fails with 
 from __future__ import annotations
 
 import ctypes
+import functools
 import platform
 import struct
 
@@ -80,10 +81,16 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
 
 
+@functools.cache
+def assembled() -> tuple[int, bytes]:
+    """Return the number of seccomp(2) and this machine's filter as the kernel reads it. Raises OSError."""
+    number = _kernel.number("seccomp")  # refuses an unknown architecture before anything else
+    return number, b"".join(struct.pack("=HBBI", *instruction) for instruction in program(platform.machine()))
+
+
 def install() -> None:
     """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError."""
-    number = _kernel.number("seccomp")  # refuses an unknown architecture before anything else
-    code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program(platform.machine()))
+    number, code = assembled()
     structure = _Program(len(code) // 8, code)
     # Without FLAG_SPEC_ALLOW older kernels also switch off the processor's speculation: slower, and no use here.
     arguments = (ctypes.c_long(SET_MODE_FILTER), ctypes.c_long(FLAG_SPEC_ALLOW), ctypes.byref(structure))

@@ -84,6 +84,7 @@ class _Runner:
         self.overseer.start()
         with self.overseer.loading():
             self.module = load(request["source"], builtins=self.overseer.builtins())
+        self.overseer.loaded(self.module)
 
     def call(self, request: dict[str, Any], payload: memoryview) -> tuple[dict[str, Any], list[Any]]:
         """Call the wrapper once; return the reply and the storages' bytes."""
@@ -104,6 +105,8 @@ class _Runner:
                 result = self.module.wrapper(*args, **kwargs)
                 self.target.worker_synchronize()
             found = self.overseer.take()
+            if self.overseer.fault is not None:
+                raise self.overseer.fault  # a crash of the device is one, whatever the wrapper made of it
         except BaseException as error:
             reply: dict[str, Any] = {
                 "error": _traceback(error),
@@ -141,7 +144,11 @@ class _Runner:
 
     def _results(self, result: Any, arguments: Any, inputs: list[Any]) -> tuple[dict[str, Any], list[Any]]:
         from bringup.judge import _codec
+        from bringup.judge.guards.plain import odd_result
 
+        odd = odd_result(result)
+        if odd:
+            return {"unencodable": odd, "odd": True}, []
         storages = _codec.Storages()
         for storage in inputs:
             storages.index(storage)
@@ -156,15 +163,8 @@ class _Runner:
             "after": after,
             "sizes": host.sizes(),
             "devices": sorted({t.device.type for _, t in _codec.tensors_of(result, "output")}),
-            "subclasses": [type(t).__name__ for _, t in _codec.tensors_of(result, "output") if not _is_plain(t)][:4],
         }
         return reply, host.payloads()
-
-
-def _is_plain(tensor: Any) -> bool:
-    import torch
-
-    return type(tensor) in (torch.Tensor, torch.nn.Parameter)
 
 
 def _traceback(error: BaseException) -> str:

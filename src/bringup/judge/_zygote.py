@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bringup.judge._isolate import Limits, Sandbox, SandboxFault, die_with_parent, spawn
+from bringup.judge._isolate import Limits, Sandbox, SandboxFault, die_with_parent, spawn, warm_up
 from bringup.judge._world import survey
 
 
@@ -77,6 +77,7 @@ def _warm_up(role: str, target: str) -> Sandbox:
             # The profile may be a file of the user's own.
             extra = (*getattr(chosen, "worker_paths", ()), target.partition(":")[2])
             devices = getattr(chosen, "worker_devices", ())
+    warm_up()
     without = frozenset(filter(None, os.environ.get("BRINGUP_SANDBOX_WITHOUT", "").split(",")))
     sandbox = Sandbox(survey(extra, devices), without)
     gc.collect()

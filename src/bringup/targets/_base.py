@@ -101,6 +101,8 @@ class TargetDefaults:
     features: frozenset[str] = frozenset()
     limits_address_space = True
     compile_for: tuple[str, ...] = ()
+    worker_paths: tuple[str, ...] = ()  # files and directories that workers must be able to read, beside Python's own
+    worker_devices: tuple[str, ...] = ()  # patterns of device files that workers use: "/dev/npu*"
 
     def profiles(self) -> tuple[str, ...]:
         """There are none."""

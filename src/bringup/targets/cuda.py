@@ -51,6 +51,12 @@ class CudaTarget(TargetDefaults):
             return "no NVIDIA GPU (no /dev/nvidia*)"
         return None
 
+    def warm_up(self) -> None:
+        """Build and load Triton's launcher once, not in every worker: it takes a C compiler, and makes no context."""
+        from triton.backends.nvidia.driver import CudaUtils
+
+        CudaUtils()
+
     def worker_setup(self) -> None:
         """Make the CUDA context; the warm parent has none, since it would not survive the fork."""
         import torch

@@ -10,6 +10,7 @@ from bringup.judge.guards.compared import Aliasing, Launches, Mutation, Outputs
 from bringup.judge.guards.events import HostEvents
 from bringup.judge.guards.fresh import Fresh, Near
 from bringup.judge.guards.ghost import Ghost
+from bringup.judge.guards.plain import Arguments
 from bringup.judge.guards.poison import Poison
 from bringup.judge.guards.repeat import Repeat
 from bringup.judge.guards.seal import Seal
@@ -17,12 +18,12 @@ from bringup.judge.guards.spy import DispatchSpy
 from bringup.judge.guards.veil import Veil, VeilCurtain
 
 # In the order in which they look on; `seal` first, so that the others are still what they were.
-WATCHES: tuple[type[Watch], ...] = (Seal, HostEvents, DispatchSpy, Poison, VeilCurtain)
+WATCHES: tuple[type[Watch], ...] = (Seal, HostEvents, Arguments, DispatchSpy, Poison, VeilCurtain)
 CHECKS: tuple[type[Check], ...] = (Outputs, Mutation, Aliasing, Launches)
 # The cheap and telling ones first.
 RERUNS: tuple[type[Rerun], ...] = (Ghost, Veil, Fresh, Near, Repeat)
 GUARDS: tuple[type[Guard], ...] = (
-    DispatchSpy, HostEvents, Seal, Poison, *CHECKS, *RERUNS,
+    DispatchSpy, HostEvents, Seal, Arguments, Poison, *CHECKS, *RERUNS,
 )  # fmt: skip
 IDS: tuple[str, ...] = tuple(guard.id for guard in GUARDS)
 

@@ -60,6 +60,12 @@ class Watch(Guard):
         """Return a context for what is not the wrapper's doing: the launch of a kernel."""
         return nullcontext()
 
+    def loaded(self, module: Any) -> None:
+        """See the candidate's module when it has been executed."""
+
+    def launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """See a launch that the wrapper is about to make."""
+
     def before(self, func: Any, args: Any, kwargs: Any) -> None:
         """See an ATen call that the wrapper is about to make."""
 

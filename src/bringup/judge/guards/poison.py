@@ -17,14 +17,14 @@ FRESH = frozenset(
         "aten::new_empty_strided",
     }
 )
-PATTERNS = (0xA5, 0x5A)
+FIRST = 0xA5
 
 
 class Poison(Watch):
     """Floating-point memory is filled with NaN, all other memory with 0xA5 (booleans: True).
 
-    A rerun asks for the second pattern (0x5A everywhere, booleans: False), for where NaN is the answer or memory is
-    left over from the call before.
+    A rerun asks for another byte everywhere (booleans: False), for where NaN is the answer or memory is left over from
+    the call before. That byte is drawn by the judge: a kernel that knew it could tell when it is watched.
     """
 
     id = "poison"
@@ -34,25 +34,37 @@ class Poison(Watch):
     def __init__(self, target: Any, facts: dict[str, Any]) -> None:
         """Start with the first pattern."""
         super().__init__(target, facts)
-        self.second = False
+        self.second: int | None = None
+        self.before_resize = 0
 
     def around(self, mode: dict[str, Any]) -> Any:
         """Take the pattern of this call."""
-        self.second = bool(mode.get("second_poison"))
+        self.second = mode.get("second_poison")
         return super().around(mode)
+
+    def before(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Note how much memory a tensor has that is about to be resized."""
+        if func._schema.name == "aten::resize_":
+            self.before_resize = args[0].untyped_storage().nbytes()
 
     def after(self, func: Any, args: Any, result: Any) -> None:
         """Fill what was just allocated."""
         import torch
 
-        if func._schema.name not in FRESH or not isinstance(result, torch.Tensor) or result.layout is not torch.strided:
+        grown = func._schema.name == "aten::resize_"
+        if not (grown or func._schema.name in FRESH):
+            return
+        if not isinstance(result, torch.Tensor) or result.layout is not torch.strided:
             return
         flat = device_bytes(self.target, result.untyped_storage())
+        if flat is not None and grown:
+            width = result.dtype.itemsize
+            flat = flat[-(-self.before_resize // width) * width :]
         if flat is None or not flat.numel():
             return
         if result.dtype is torch.bool:
-            flat.fill_(0 if self.second else 1)
-        elif result.dtype.is_floating_point and not self.second and result.dtype.itemsize > 1:
+            flat.fill_(1 if self.second is None else 0)
+        elif result.dtype.is_floating_point and self.second is None and result.dtype.itemsize > 1:
             flat[: flat.numel() // result.dtype.itemsize * result.dtype.itemsize].view(result.dtype).fill_(float("nan"))
         else:
-            flat.fill_(PATTERNS[self.second])
+            flat.fill_(FIRST if self.second is None else self.second)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from bringup.judge.guards._base import Rerun
@@ -40,7 +41,7 @@ class Repeat(Rerun):
     def check(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
         """Compare the bits of two calls."""
         one = rerun.call(case, {})
-        other = rerun.call(case, {"second_poison": True, "order": ORDER_SEED})
+        other = rerun.call(case, {"second_poison": secrets.randbelow(254) + 1, "order": ORDER_SEED})
         for run in (one, other):
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, "called once more: ", run.outcome, case)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -17,6 +17,7 @@ MODULES = (
     "torch",
     "torch._C",
     "torch._C._nn",
+    "torch.cuda",
     "torch._ops",
     "torch.nn.functional",
     "torch.overrides",
@@ -28,6 +29,7 @@ MODULES = (
     "triton.runtime.autotuner",
     "triton.runtime.interpreter",
     "triton.runtime.jit",
+    "triton.testing",
 )
 CLASSES = (
     ("torch", "Tensor"),
@@ -48,7 +50,7 @@ class Seal(Watch):
 
     id = "seal"
     catches = "monkey-patching of torch, triton, time, builtins, and of the judge's code inside the worker"
-    misses = "a patch that is undone before the wrapper returns; objects that are changed without being replaced"
+    misses = "a patch that is undone before anybody looks; objects that are changed without being replaced"
     advice = "do not change torch, triton or any other module"
 
     def start(self) -> None:
@@ -65,6 +67,10 @@ class Seal(Watch):
                 self._press(f"{module_name}.{class_name}", found.__dict__)
                 self.closed.append((f"{module_name}.{class_name}", found, frozenset(found.__dict__)))
         self.code: list[tuple[str, FunctionType, CodeType]] = []
+        self.own: list[tuple[str, list[tuple[Any, str, Any]]]] = []
+        self.streams: tuple[Any, Any] = (sys.stdout, sys.stderr)
+        self.left_on = False
+        self.told: set[str] = set()
         for name, module in list(sys.modules.items()):
             if name.startswith("bringup.judge") and isinstance(module, ModuleType):
                 self._press(name, vars(module))
@@ -84,28 +90,75 @@ class Seal(Watch):
                     self.code.append((f"{name}.{item.__qualname__}", item, item.__code__))
             self._press(f"{name}.{value.__name__}", value.__dict__)
 
+    def loaded(self, module: Any) -> None:
+        """Seal the candidate's own functions and kernels: what is compiled is what is launched."""
+        for name, value in list(vars(module).items()):
+            if callable(value) or hasattr(value, "fn"):
+                inner = self._press_own(module, name, value)
+                if inner is not value and getattr(getattr(inner, "__code__", None), "co_name", name) != name:
+                    self._tell([f"replaced its own {name}"])  # while the module was executed
+
+    def _press_own(self, module: Any, name: str, value: Any) -> Any:
+        chain = [(vars(module), name, value)]
+        while (inner := getattr(value, "fn", None)) is not None:
+            chain.append((value, "fn", inner))
+            value = inner
+        self.own.append((name, chain))
+        if isinstance(value, FunctionType):
+            self.code.append((name, value, value.__code__))
+        return value
+
     @contextmanager
-    def outside(self) -> Iterator[None]:
-        """Look at the language before a launch: a patch for one launch may be undone when the wrapper returns."""
-        self._compare("triton.language")
-        yield
+    def around(self, mode: dict[str, Any]) -> Iterator[None]:
+        """Note where output goes and which modes are on, and look at both again afterwards."""
+        self.streams = (sys.stdout, sys.stderr)
+        modes = _modes()
+        try:
+            yield
+        finally:
+            self.left_on = _modes() != modes
+
+    def launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Look before a launch: a patch for one launch may be undone when the wrapper returns."""
+        self._look("triton.language")
 
     def finish(self) -> None:
-        """Compare; what is new in a module (another module imported lazily, say) is nobody's patch."""
-        self._compare("")
+        """Look at everything; what is new in a module (another one imported lazily, say) is nobody's patch."""
+        self._look("")
         for name, found, keys in self.closed:
-            self.findings += [
-                Finding(self.id, f"the candidate added {name}.{key}") for key in found.__dict__ if key not in keys
-            ]
-        for name, function, code in self.code:
-            if function.__code__ is not code:
-                self.findings.append(Finding(self.id, f"the candidate replaced the code of {name}"))
-        if self.findings:
-            self.start()  # told once
+            self._tell(f"added {name}.{key}" for key in found.__dict__ if key not in keys)
+        if self.left_on:
+            self._tell(["left a mode of torch switched on"])
+
+    def _look(self, prefix: str) -> None:
+        self._compare(prefix)
+        self._tell(
+            f"replaced the code of {name}" for name, function, code in self.code if function.__code__ is not code
+        )
+        for name, chain in self.own:
+            self._tell(f"replaced its own {name}" for holder, key, value in chain if _held(holder, key) is not value)
+        if self.streams != (sys.stdout, sys.stderr):
+            self._tell(["replaced sys.stdout or sys.stderr"])
 
     def _compare(self, prefix: str) -> None:
         for name, namespace, kept in self.attributes:
             if name.startswith(prefix):
-                for key, value in kept.items():
-                    if namespace.get(key) is not value:
-                        self.findings.append(Finding(self.id, f"the candidate replaced {name}.{key}"))
+                self._tell(f"replaced {name}.{key}" for key, value in kept.items() if namespace.get(key) is not value)
+
+    def _tell(self, deeds: Iterable[str]) -> None:
+        """Add findings, each once in a worker's life."""
+        for deed in deeds:
+            if deed not in self.told:
+                self.told.add(deed)
+                self.findings.append(Finding(self.id, f"the candidate {deed}"))
+
+
+def _held(holder: Any, key: str) -> Any:
+    return holder.get(key) if isinstance(holder, dict) else getattr(holder, key, None)
+
+
+def _modes() -> tuple[int, int]:
+    """Return how many function modes and dispatch modes are on."""
+    import torch
+
+    return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
