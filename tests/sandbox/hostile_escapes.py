@@ -107,6 +107,16 @@ for name in (b"\\n", b"\\xff\\xfe", b"-rf", b"x" * 255, b" "):
 os.mkfifo("fifo")
 os.link("fifo", "other")
 """)),
+    Hostile("uses its scratch as it may", wrapper(
+        """
+assert tempfile.gettempdir() == os.path.join(os.getcwd(), "tmp"), tempfile.gettempdir()
+with tempfile.NamedTemporaryFile() as file, open("notes", "w") as notes, open("tmp/other", "w") as other:
+    for opened in (file, notes, other):
+        opened.write(b"x" if opened is file else "x")
+assert os.environ["HOME"] == os.getcwd()
+done = subprocess.run("cat notes > copy && cat copy", shell=True, capture_output=True, text=True)
+assert done.stdout == "x", done
+""", "import os, subprocess, tempfile")),
     Hostile("removes its scratch", wrapper("os.rmdir('tmp')\nos.chdir('/')")),
     Hostile("sockets", wrapper(
         """
