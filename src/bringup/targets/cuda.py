@@ -63,6 +63,7 @@ class CudaTarget(TargetDefaults):
 
         torch.cuda.set_device(self.device)
         torch.cuda.init()
+        torch.cuda.device_count()  # torch keeps the answer in its module: before the seal looks, not after
 
     def worker_to_device(self, tensor: Any) -> Any:
         """Copy a flat host tensor to the device."""
