@@ -20,7 +20,8 @@ from bringup.errors import BringupError
 from bringup.judge._codec import tensors_of
 from bringup.suites import CaseInputs, Suite, get_suite
 
-MOST_ADDED = 8  # cases for one dtype; what so many do not refuse needs a person
+MOST_ADDED = 8  # cases of one seed for one dtype
+SEEDS = 4  # of the audit that are tried; what their cases do not refuse needs a person
 
 
 def judge_gate(suite: Suite, name: str) -> dict[str, Any]:
@@ -42,8 +43,20 @@ def choose(suite: Suite, name: str, refuse: dict[str, list[str]]) -> dict[str, A
         if first is None:
             left[dtype] = wanted
             continue
-        keys, rest = cover(audit.materialise(name, dtype), first, wanted)
-        chosen += [{"operator": name, "dtype": dtype, "key": key, "kills": kills} for key, kills in keys]
+        rest = list(wanted)
+        for seed in range(SEEDS):  # other seeds draw other samples and shapes
+            if rest:
+                found, rest = cover(audit.materialise(name, dtype, seed), first, rest)
+                chosen += [
+                    {
+                        "operator": name,
+                        "dtype": dtype,
+                        "key": case.notes["key"],
+                        "seed": case.notes["seed"],
+                        "kills": kills,
+                    }
+                    for case, kills in found
+                ]
         if rest:
             left[dtype] = rest
     return {"operator": name, "chosen": chosen, "left": left}
@@ -60,8 +73,8 @@ def _first(suite: Suite, name: str, dtype: str) -> Expected | None:
 
 def cover(
     cases: Sequence[CaseInputs], first: Expected, wanted: Sequence[str]
-) -> tuple[list[tuple[str, list[str]]], list[str]]:
-    """Return a greedy choice of cases, as (key, candidates it refuses), and the candidates that none refuses.
+) -> tuple[list[tuple[CaseInputs, list[str]]], list[str]]:
+    """Return a greedy choice of cases, each with the candidates that it refuses, and the candidates that none refuses.
 
     Of cases that refuse equally many the one of the plainest family is taken, then the smallest: what a model is
     asked to repair should be about the values that the gate lacked, not about a corner of floating point.
@@ -79,7 +92,7 @@ def cover(
                 tensor.numel() for tensor in found.tensors
             )
             useful.append((inputs, elements, kills))
-    chosen: list[tuple[str, list[str]]] = []
+    chosen: list[tuple[CaseInputs, list[str]]] = []
     rest = set(wanted)
     while rest and useful and len(chosen) < MOST_ADDED:
         inputs, _, kills = max(
@@ -87,7 +100,7 @@ def cover(
         )
         if not kills & rest:
             break
-        chosen.append((str(inputs.notes["key"]), [name for name in wanted if name in kills & rest]))
+        chosen.append((inputs, [name for name in wanted if name in kills & rest]))
         rest -= kills
     return chosen, [name for name in wanted if name in rest]
 

@@ -30,7 +30,8 @@ def add_choices(choices: Iterable[Choices], suite: str, path: Path | None = None
     for found in choices:
         for choice in found.chosen:
             reason = f"{VACUOUS} {', '.join(choice.kills)} passes"
-            additions = additions.with_cases(choice.operator, choice.dtype, [Addition(key=choice.key, reason=reason)])
+            case = Addition(key=choice.key, seed=choice.seed, reason=reason)
+            additions = additions.with_cases(choice.operator, choice.dtype, [case])
     if additions.total > before:
         if not additions.torch:
             additions = additions.model_copy(update={"torch": ".".join(torch_build().split(".")[:2])})

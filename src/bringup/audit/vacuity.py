@@ -113,6 +113,7 @@ class Choice(Record):
     operator: str
     dtype: str
     key: str
+    seed: int = 0
     kills: tuple[str, ...]
 
 

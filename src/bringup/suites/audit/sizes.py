@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Iterator
@@ -58,8 +59,8 @@ def _around(form: Form) -> Iterator[Draft]:
 
 def _grown_large(pool: Pool, samples: list[Sample], most: int) -> Iterator[Draft]:
     if most > _MODEST:
-        for sample in spread(samples, 2):
-            yield from _huge(pool, sample)
+        huge = (draft for sample in samples for draft in _huge(pool, sample))
+        yield from itertools.islice(huge, 3)  # one more than are kept: some are vetted out
     for sample in spread(samples, 3)[-2:]:
         yield from _everywhere(pool, sample, min(most, _MODEST))
 
@@ -104,13 +105,18 @@ def _huge(pool: Pool, sample: Sample) -> Iterator[Draft]:
     shapes = {tuple(leaf.tensor.shape) for leaf in leaves}
     largest = max((leaf.tensor for leaf in leaves), key=lambda tensor: tensor.numel())
     if len(shapes) == 1 and largest.dim():
-        longer = (*largest.shape[:-1], (1 << 20) * largest.shape[-1] // largest.numel() | 7)
+        longer = (*largest.shape[:-1], _beyond(largest.shape[-1], largest.numel()))
         call = pool.with_shapes(sample.call, {leaf.index: longer for leaf in leaves})
         yield Draft(f"{shape_text(largest.shape)} to {shape_text(longer)}", call, sample.variant, sample.entry)
         return
     for old in lengths(sample)[:1]:
         if list(largest.shape).count(old) == 1:
-            yield from _draft(pool, sample, {old: (1 << 20) * old // largest.numel() | 7}, MAX_INPUT)
+            yield from _draft(pool, sample, {old: _beyond(old, largest.numel())}, MAX_INPUT)
+
+
+def _beyond(length: int, elements: int) -> int:
+    """Return the odd length in place of `length` with which `elements` become more than 2^20."""
+    return ((1 << 20) * length // elements + 1) | 7
 
 
 def _draft(pool: Pool, sample: Sample, sizes: dict[int, int], most: int) -> Iterator[Draft]:
