@@ -16,7 +16,7 @@ from bringup.audit.records import (
 )
 from bringup.audit.subjects import Subject, Subjects, of_file, of_library, of_recordings, of_run
 from bringup.audit.vacuity import TRIVIAL, Choice, Choices, DtypeResult, OperatorResult, choose, survey
-from bringup.audit.work import Options, audit
+from bringup.audit.work import Options, audit, cases_digest
 
 __all__ = [
     "AUDIT_FOLDER",
@@ -40,6 +40,7 @@ __all__ = [
     "add_choices",
     "additions_path",
     "audit",
+    "cases_digest",
     "choose",
     "default_path",
     "definition_of",

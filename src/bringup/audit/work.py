@@ -117,12 +117,14 @@ def _stored(folder: Path, basis: Basis, operator: str) -> AuditRecord | None:
         record = load(path)
     except StoreError:
         return None  # judged again, and overwritten
-    return record if record.basis == basis else None
+    # Other code of the audit may build other cases. That is said in the report, not taken for a reason to judge anew:
+    # a release changes `version` too.
+    return record if record.basis.model_copy(update={"cases": basis.cases}) == basis else None
 
 
 @functools.cache
-def _cases_digest() -> str:
-    """Return a digest of the code that builds the audit's cases."""
+def cases_digest() -> str:
+    """Return a digest of the code that builds the audit's cases: what `Basis.cases` is now."""
     root = Path(str(files("bringup.suites")))
     state = hashlib.sha256()
     for path in sorted([*root.glob("_opinfo_*.py"), *(root / "audit").glob("*.py")]):
@@ -152,7 +154,7 @@ class _Auditor:
             gate_cases={dtype: counts[dtype] for dtype in options.dtypes if counts.get(dtype)} if options.gate else {},
             draws={dtype: families for dtype, families in draws.items() if families},
             version=__version__,
-            cases=_cases_digest(),
+            cases=cases_digest(),
         )
 
     async def record(self, subject: Subject, judge: Judge, progress: Progress | None) -> AuditRecord:

@@ -106,7 +106,7 @@ def print_audit(records: Mapping[str, AuditRecord], left_out: Mapping[str, str],
     from rich.table import Table
     from rich.text import Text
 
-    from bringup.audit import totals_of
+    from bringup.audit import cases_digest, totals_of
 
     totals = totals_of(records.values())
     for record in records.values():
@@ -136,6 +136,10 @@ def print_audit(records: Mapping[str, AuditRecord], left_out: Mapping[str, str],
         console.print(Text(f"found by guards: {words}", style="dim"), soft_wrap=True)
     for reason, count in totals.skipped.items():
         console.print(Text(f"{count:,} cases not asked: {reason}", style="dim"), soft_wrap=True)
+    older = sum(record.basis.cases != cases_digest() for record in records.values())
+    if older:
+        text = f"{older} audits were made with other cases than today's code builds: --again judges them anew"
+        console.print(Text(text, style="yellow"), soft_wrap=True)
     for name, reason in list(left_out.items())[:5]:
         console.print(Text(f"not audited: {name}: {reason}", style="dim"), soft_wrap=True)
     if len(left_out) > 5:
