@@ -19,7 +19,7 @@ def compile_specialisation(module: dict[str, Any], entry: dict[str, Any]) -> str
         function = getattr(function, "fn", None)  # autotune and heuristics wrap the kernel
     if function is None:
         return f"kernel {name} is not a function of the module: kernels must be defined at its top level"
-    if function.fn.__code__.co_firstlineno != entry["line"]:
+    if entry["line"] not in _first_lines(function):
         # Only what stands at the top level is executed here: a kernel defined twice has two faces.
         return f"kernel {name} that was launched is not the function {name} at the module's top level"
     target = gpu_target(entry["target"])
@@ -36,3 +36,9 @@ def compile_specialisation(module: dict[str, Any], entry: dict[str, Any]) -> str
     except Exception as error:
         return error_chain(error)
     return None
+
+
+def _first_lines(function: Any) -> tuple[int, int]:
+    """Lines at which a kernel may be said to begin: its first decorator, or `def`, as Triton's interpreter has it."""
+    above = next((n for n, line in enumerate(function.raw_src) if line.lstrip().startswith("def ")), 0)
+    return function.fn.__code__.co_firstlineno, function.starting_line_number + above
