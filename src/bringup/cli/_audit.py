@@ -49,7 +49,12 @@ def run_audit(
         settings = {key: value for key, value in settings.items() if key != "dtypes"}
     options = Options(**settings)
     console = make_console(stderr=as_json)
-    records = asyncio.run(_audit(chosen, options, folder, again, console))
+    try:
+        records = asyncio.run(_audit(chosen, options, folder, again, console))
+    except KeyboardInterrupt:
+        kept = f"; what is done is kept in {folder}, and the same command goes on" if folder is not None else ""
+        console.print(f"stopped{kept}", highlight=False, soft_wrap=True)
+        raise SystemExit(130) from None
     left_out = subjects.left_out if not ops else {}
     if as_json:
         json.dump(report_data(records, left_out, folder), sys.stdout, indent=1)
