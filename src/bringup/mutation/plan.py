@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bringup.candidate import Candidate, parse_reply
+from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet
 from bringup.errors import FormatError
 from bringup.mutation.benchmark import Task
@@ -18,15 +18,7 @@ from bringup.suites import Suite
 
 def recorded_candidates(path: Path) -> dict[str, Candidate]:
     """Return the last candidate of every dialog in a set of recordings, by operator; raises FormatError."""
-    recordings = RecordingSet(path)
-    found: dict[str, Candidate] = {}
-    for operator in recordings.operators():
-        dialog = recordings.dialog(operator)
-        for position in sorted(dialog):
-            parsed = parse_reply(dialog[position].text)
-            if isinstance(parsed, Candidate):
-                found[operator] = parsed
-    return found
+    return RecordingSet(path).candidates()
 
 
 def make_task(
