@@ -11,6 +11,7 @@ from bringup.audit.records import (
     Example,
     Standing,
     Totals,
+    family_of_result,
     load_all,
     totals_of,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "default_path",
     "definition_of",
     "definitions",
+    "family_of_result",
     "forget_choices",
     "load_all",
     "of_file",

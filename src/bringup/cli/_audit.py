@@ -103,7 +103,14 @@ async def _audit(
 
 
 def _families(record: AuditRecord) -> str:
-    return ", ".join(f"{family} {count}" for family, count in record.families.items())
+    """Return failing cases by family, saying where all that a family has against the candidate is its slowness."""
+    from bringup.audit import family_of_result
+
+    failures = record.audit.failures if record.audit is not None else ()
+    wrong = {family_of_result(result) for result in failures if result.kind != "timed_out"}
+    return ", ".join(
+        f"{family} {count}{'' if family in wrong else ' (timed out)'}" for family, count in record.families.items()
+    )
 
 
 def print_audit(records: Mapping[str, AuditRecord], left_out: Mapping[str, str], console: Console, target: str) -> None:

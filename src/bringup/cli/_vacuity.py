@@ -111,7 +111,7 @@ def _print(results: dict[str, OperatorResult], operators: Sequence[Operator], ev
             continue
         table.add_row(
             operator.name,
-            str(operator.cases_total - operator.cases_added),
+            str(_own_cases(operator, result)),
             str(operator.cases_added or ""),
             _by_candidate(result, {dtype: found.alone for dtype, found in result.judged.items()}),
             _standing(result),
@@ -122,6 +122,13 @@ def _print(results: dict[str, OperatorResult], operators: Sequence[Operator], ev
     console.print(Text("\ncandidates:", style="dim"))
     for name, meaning in TRIVIAL.items():
         console.print(Text(f"  {name:15} {meaning}", style="dim"))
+
+
+def _own_cases(operator: Operator, result: OperatorResult) -> int:
+    """Return the cases of the suite's own source: those that were built, since some suites only know a bound before."""
+    if result.dtypes:
+        return sum(found.own for found in result.dtypes.values())
+    return sum(operator.own_counts.values())
 
 
 def _standing(result: OperatorResult) -> Any:
@@ -155,7 +162,7 @@ def totals(results: dict[str, OperatorResult], operators: Sequence[Operator]) ->
     return {
         "operators": len(results),
         "judged": len(judged),
-        "cases": sum(op.cases_total - op.cases_added for op in operators),
+        "cases": sum(_own_cases(op, results[op.name]) for op in operators),
         "added": sum(op.cases_added for op in operators),
         "vacuous": len(alone),
         "by_definition": len(alone) - len(meant),

@@ -54,8 +54,8 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
         if not all(_known(tensor, subject) for tensor in outputs):
             return None
-        if not inputs and any(t.is_floating_point() and not t.isfinite().all() for t in outputs):
-            return None  # numbers beyond the dtype's range: the formula decides where they overflow
+        if _overflows(draft.call, inputs, result):
+            return None
         if draft.plain is not None and not _alike(result, run(draft.plain)):
             return None
         if draft.whole and any(tensor.is_floating_point() for tensor in outputs):
@@ -71,6 +71,34 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         return _judged_exactly(made, draft, subject, result) if draft.factor else made
     except Exception:  # whatever PyTorch raises: this input is not accepted
         return None
+
+
+def _overflows(call: Call, inputs: list[torch.Tensor], result: Any) -> bool:
+    """Whether infinities or NaN in the result come from PyTorch's way of computing it, not from the operator.
+
+    So it is where a call without tensors gives any (numbers beyond the dtype's range), and where finite arguments do
+    although the same function in double precision, rounded to the dtype, is finite there: a sum that overflows
+    in half precision.
+    """
+    found = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+    if all(bool(tensor.isfinite().all()) for tensor in found if tensor.is_floating_point()):
+        return False
+    if not inputs:
+        return True
+    if not all(bool(tensor.isfinite().all()) for tensor in inputs if tensor.is_floating_point()):
+        return False
+    try:
+        args, kwargs = copy_arguments(call.args, call.kwargs, widen=True)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            twin = pytree.tree_leaves(call.reference(*args, **kwargs))
+    except Exception:  # no such function in double precision
+        return False
+    exact = [leaf for leaf in twin if isinstance(leaf, torch.Tensor)]
+    return any(
+        one.is_floating_point() and one.shape == two.shape and not torch.equal(one.isfinite(), two.to(one).isfinite())
+        for one, two in zip(found, exact, strict=False)
+    )
 
 
 def _judged_exactly(made: CaseInputs, draft: Draft, subject: Subject, result: Any) -> CaseInputs | None:
