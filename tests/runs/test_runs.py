@@ -256,7 +256,7 @@ async def test_refine_from_a_folder_and_from_a_run(tmp_path):
 
 
 async def test_a_replay_of_refining_sessions_begins_from_the_same_kernels(tmp_path):
-    old = "def wrapper(x):\n    return 'old', 1\n"
+    old = "def wrapper(x):\n    return 'wrong', 1\n"
     made = Plan(operators(3), refine={"op001": old})
     settings = config(suite="made-up", ops=["op00*"])
     result = await runner_module.start(settings, tmp_path, plan=made, assemble=Assembly(lambda *_: reply("passed")))
