@@ -111,7 +111,7 @@ async def test_differing_prompts_are_answered_counted_and_logged_once(
 ) -> None:
     client = RecordedClient(path=str(folder))
     other = [Message(role="user", content="Reworded.")]
-    with caplog.at_level(logging.WARNING, "bringup.clients"):
+    with caplog.at_level(logging.INFO, "bringup.clients"):
         reply = await client.complete(other, Sampling(), call("exp"))
         await client.complete([*other, *SECOND[1:]], Sampling(), call("exp", turn=2))
     assert (reply.text, reply.finish_reason) == ("exp one", "stop")

@@ -115,7 +115,7 @@ class RecordedClient:
         what = "the dialog before the prompt" if same_prompt else "the prompt"
         if self._strict:
             raise DialogDiverged(f"{call.key}: {what} differs from the recorded one (client option strict)")
-        # One warning an operator: the later turns of a dialog that differs once differ all.
-        level = logging.DEBUG if call.operator in self._warned else logging.WARNING
+        # Once an operator: later turns of a dialog that differs once differ all. The run's last lines count them.
+        level = logging.DEBUG if call.operator in self._warned else logging.INFO
         self._warned.add(call.operator)
         log.log(level, "recorded: %s: %s differs from the recorded one; answering as recorded", call.key, what)
