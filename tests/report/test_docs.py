@@ -47,6 +47,13 @@ def test_every_field_of_the_configuration_has_its_comment(reference):
             assert re.search(rf"^\| `{re.escape(dotted)}` \| .+ \| .+ \| \S.+ \|$", page, re.MULTILINE), dotted
 
 
+def test_the_page_on_trust_describes_every_guard():
+    from bringup.judge.guards import IDS
+
+    page = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8").split("\n## The guards\n")[1].split("\n## ")[0]
+    assert tuple(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)) == IDS
+
+
 def test_the_example_and_the_defaults_are_valid_configurations(reference, tmp_path):
     from bringup.config import RunConfig, load_config
 
