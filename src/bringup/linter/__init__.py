@@ -1,7 +1,8 @@
 """The linter: AST rules, configured by a target's dialect, that tell what a candidate may not do before it is run."""
 
 from bringup.linter._lint import RULES, lint
+from bringup.linter._module import dotted
 from bringup.linter._operators import computes, reads_values
 from bringup.linter._rule import Rule, RuleSet
 
-__all__ = ["RULES", "Rule", "RuleSet", "computes", "lint", "reads_values"]
+__all__ = ["RULES", "Rule", "RuleSet", "computes", "dotted", "lint", "reads_values"]

@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from bringup.linter import dotted
 from bringup.mutation.mutator import Mutator
-from bringup.mutation.source import Change, Edit, SourceModule, called, dotted, keyword
+from bringup.mutation.source import Change, Edit, SourceModule, called, keyword
 
 _LOWER = {
     "tl.float64": ("tl.float32",), "tl.float32": ("tl.float16", "tl.bfloat16"), "tl.int64": ("tl.int32",),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from bringup.candidate import parse_source
+from bringup.linter import dotted
 
 Place = Literal["kernel", "wrapper", "checks"]
 N = TypeVar("N", bound=ast.AST)
@@ -267,17 +268,6 @@ def is_tile(value: object) -> bool:
 
 def _holds_tile(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Constant) and is_tile(n.value) for n in ast.walk(node))
-
-
-def dotted(node: ast.expr) -> str:
-    """Return `a.b.c` for a chain of names; the empty string for anything else."""
-    path: list[str] = []
-    while isinstance(node, ast.Attribute):
-        path.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([node.id, *reversed(path)])
 
 
 def called(call: ast.Call) -> str:
