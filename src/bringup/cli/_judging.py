@@ -37,9 +37,9 @@ def check_dtypes(dtypes: Sequence[str] | None) -> None:
             raise ConfigError(f"--dtype {dtype}", "not a dtype of the gate", f"use one of {', '.join(DTYPES)}")
 
 
-async def judge_file(
+async def judge_candidate(
     op: str,
-    file: Path,
+    candidate: Candidate,
     *,
     suite: str,
     target: str,
@@ -52,14 +52,13 @@ async def judge_file(
     lints: bool,
     shows_progress: bool,
 ) -> Verdict:
-    """Lint and judge the candidate in `file` on operator `op`."""
+    """Lint and judge a candidate on operator `op`."""
     from bringup.judge import JudgePool
     from bringup.suites import get_suite
     from bringup.targets import get_target
 
     check_dtypes(dtypes)
     operator = get_suite(suite).operator(op)
-    candidate = read_candidate(file)
     if lints:
         from bringup.linter import lint
 

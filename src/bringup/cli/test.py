@@ -41,7 +41,7 @@ def test(
 
     Exit code 0 when it passed, 1 when it did not.
     """
-    from bringup.cli._judging import judge_file, print_verdict
+    from bringup.cli._judging import judge_candidate, print_verdict, read_candidate
     from bringup.config import JudgeConfig
 
     config = JudgeConfig(
@@ -49,10 +49,11 @@ def test(
         compile_for=tuple(compile_for) if compile_for else None,
         without_guards=tuple(without_guard or ()),
     )
+    candidate = read_candidate(file)
     verdict = asyncio.run(
-        judge_file(
+        judge_candidate(
             op,
-            file,
+            candidate,
             suite=suite,
             target=target,
             config=config,
@@ -66,10 +67,9 @@ def test(
         )
     )
     if evidence is not None:
-        from bringup.cli._judging import read_candidate
         from bringup.judge.evidence import evidence_of, write_evidence
 
-        write_evidence(evidence, evidence_of(verdict, read_candidate(file), op, suite), read_candidate(file))
+        write_evidence(evidence, evidence_of(verdict, candidate, op, suite), candidate)
     if json_output:
         typer.echo(verdict.model_dump_json(indent=2))
     else:
