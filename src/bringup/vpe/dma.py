@@ -19,6 +19,8 @@ from bringup.vpe import layout as L
 from bringup.vpe.layout import Counter, FaultKind
 from bringup.vpe.llvm_text import Function, Int, Unit
 
+# Eight bytes of a mask that are all off, and all on.
+ZEROS = 0
 ONES = 0x0101010101010101
 
 
@@ -45,38 +47,10 @@ def _fault(unit: Unit) -> None:
     f.finish()
 
 
-def _scan(unit: Unit, name: str, stop_at_one: bool) -> None:
-    """First position >= pos whose byte is one (or zero), or n."""
-    f = Function(unit, name, "i64", _args("bytes", "pos", "n"))
-    pos = f.variable("%pos")
-    tail = f.new_label("tail")
-    with f.forever() as (_, _out):
-        here = pos.value
-        f.leave_if((here + 8).cmp("sgt", "%n"), tail)
-        word = Int(f, f.emit(f"load i64, ptr {f.gep8('%bytes', here)}, align 1"))
-        if not stop_at_one:
-            word = word ^ ONES
-        with f.when(word.cmp("ne", 0)):
-            zeros = f.i(f.emit(f"call i64 @llvm.cttz.i64(i64 {word}, i1 true)"))
-            f.ret(f"i64 {here + (zeros >> 3)}")
-        pos.value = here + 8
-    f.do("unreachable")
-    f.open = False
-    f.label(tail)
-    with f.forever() as (_, out):
-        here = pos.value
-        f.leave_if(here.cmp("sge", "%n"), out)
-        byte = f.emit(f"load i8, ptr {f.gep8('%bytes', here)}")
-        f.leave_if(f.emit(f"icmp {'ne' if stop_at_one else 'eq'} i8 {byte}, 0"), out)
-        pos.value = here + 1
-    f.ret(f"i64 {pos.value.min_signed('%n')}")
-    f.finish()
-
-
 def _next_other(unit: Unit) -> None:
-    """First position in `n` bytes that differs from the pattern (eight equal bytes), or n."""
-    f = Function(unit, "vpe_next_other", "i64", _args("bytes", "n", "pattern"))
-    pos = f.variable(0)
+    """First position >= pos whose byte differs from the pattern (eight equal bytes), or n."""
+    f = Function(unit, "vpe_next_other", "i64", _args("bytes", "pos", "n", "pattern"))
+    pos = f.variable("%pos")
     tail = f.new_label("tail")
     with f.forever() as (_, _out):
         here = pos.value
@@ -96,7 +70,7 @@ def _next_other(unit: Unit) -> None:
         byte = f.emit(f"load i8, ptr {f.gep8('%bytes', here)}")
         f.leave_if(f.emit(f"icmp ne i8 {byte}, {mark}"), out)
         pos.value = here + 1
-    f.ret(f"i64 {pos.value}")
+    f.ret(f"i64 {pos.value.min_signed('%n')}")
     f.finish()
 
 
@@ -217,7 +191,7 @@ def _check(unit: Unit) -> None:
         f.do(f"call void @llvm.memset.p0.i64(ptr {shadow}, i8 {byte}, i64 {nbytes}, i1 false)")
         f.br(over)
         f.label(probe)
-        first = f.i(f.emit(f"call i64 @vpe_next_other(ptr {shadow}, i64 {nbytes}, i64 {pattern})"))
+        first = f.i(f.emit(f"call i64 @vpe_next_other(ptr {shadow}, i64 0, i64 {nbytes}, i64 {pattern})"))
         f.leave_if(first.cmp("sge", nbytes), over)
         fail(FaultKind.POISON, address + first)
         f.label(over)
@@ -435,10 +409,12 @@ def _block(unit: Unit, write: bool) -> None:
         start, end = f.variable(first2), f.variable(last2)
         with f.forever() as (_, out):
             with f.when(f.emit(f"xor i1 {no_mask}, true")):
-                first = f.i(f.emit(f"call i64 @vpe_next_one(ptr {mask}, i64 {start.value}, i64 {last2})"))
+                first = f.i(
+                    f.emit(f"call i64 @vpe_next_other(ptr {mask}, i64 {start.value}, i64 {last2}, i64 {ZEROS})")
+                )
                 start.value = first
                 f.leave_if(first.cmp("sge", last2), out)
-                end.value = f.emit(f"call i64 @vpe_next_zero(ptr {mask}, i64 {first}, i64 {last2})")
+                end.value = f.emit(f"call i64 @vpe_next_other(ptr {mask}, i64 {first}, i64 {last2}, i64 {ONES})")
             first, stop = start.value, end.value
             address = row + first * esize
             nbytes = (stop - first) * esize
@@ -473,8 +449,6 @@ def write_dma(unit: Unit) -> None:
     unit.declare("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1")
     unit.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
     _fault(unit)
-    _scan(unit, "vpe_next_one", True)
-    _scan(unit, "vpe_next_zero", False)
     _next_other(unit)
     _race(unit)
     _check(unit)
