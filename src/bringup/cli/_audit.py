@@ -71,15 +71,14 @@ async def _audit(
 ) -> Mapping[str, AuditRecord]:
     """Judge with a bar for all candidates and a line for each that is under way; plain lines in a pipe."""
     from rich.console import Console as RichConsole
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.text import Text
 
     from bringup.audit import audit
+    from bringup.cli._progress import make_progress
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     stderr = RichConsole(stderr=True)
     live = stderr.is_terminal
-    with Progress(*columns, console=stderr, transient=True, disable=not live) as bar:
+    with make_progress(shows=live, console=stderr) as bar:
         whole = bar.add_task(f"auditing on {options.target}", total=len(subjects))
         counts: dict[str, int] = {}
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.panel import Panel
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from bringup.candidate import Candidate
+from bringup.cli._progress import make_progress
 from bringup.config import JudgeConfig
 from bringup.errors import ConfigError, FormatError
 from bringup.operators import DTYPES, Operator
@@ -67,9 +67,7 @@ async def judge_candidate(
             summary = f"{len(violations)} violation{'s' if len(violations) > 1 else ''} of the linter's rules"
             total = number_of_cases(operator, dtypes, cases)
             return Verdict(kind="lint", summary=summary, violations=tuple(violations), cases_total=total)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not shows_progress) as bar:
+    with make_progress(shows=shows_progress) as bar:
         task = bar.add_task("starting the judge", total=number_of_cases(operator, dtypes, cases))
 
         def advance(case: str, kind: str) -> None:

@@ -39,6 +39,12 @@ def count(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def short_dtype(dtype: str) -> str:
+    """Return a dtype's name for narrow columns."""
+    names = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "int32": "i32", "int64": "i64"}
+    return names.get(dtype, dtype)
+
+
 def runs_root(given: Path | None) -> Path:
     """Return the folder of the runs."""
     from bringup.store import default_root

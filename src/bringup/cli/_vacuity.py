@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bringup.audit import Choices, OperatorResult
     from bringup.operators import Operator
 
-_SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "int32": "i32", "int64": "i64"}
-
 
 def run_vacuity(
     patterns: Sequence[str],
@@ -29,6 +27,7 @@ def run_vacuity(
 ) -> bool:
     """Make and print the table, with `adding` after closing the gates; return whether every gate proves something."""
     from bringup.audit import forget_choices, survey
+    from bringup.cli._progress import Bar
     from bringup.cli._runs import make_console
     from bringup.suites import get_suite, select
 
@@ -37,7 +36,7 @@ def run_vacuity(
         number = forget_choices(suite, Path(out) if out else None)
         console.print(f"{number:,} cases taken out", highlight=False)
     operators = [op for op in select(get_suite(suite), patterns) if op.exclusion is None]
-    with _Bar("judging trivial candidates") as bar:
+    with Bar("judging trivial candidates") as bar:
         results = survey(suite, operators, jobs=jobs, progress=bar)
     choices: list[Choices] = []
     if adding:
@@ -62,9 +61,10 @@ def _add(
 ) -> tuple[dict[str, OperatorResult], list[Choices], list[Operator]]:
     """Choose and write down cases, then judge the changed gates again."""
     from bringup.audit import add_choices, choose, survey
+    from bringup.cli._progress import Bar
     from bringup.suites import get_suite
 
-    with _Bar("choosing audit cases") as bar:
+    with Bar("choosing audit cases") as bar:
         choices = choose(suite, results.values(), jobs=jobs, progress=bar)
     path, number = add_choices(choices, suite, Path(out) if out else None)
     console.print(f"{number:,} cases of the audit added to {path}", highlight=False, soft_wrap=True)
@@ -72,13 +72,14 @@ def _add(
         return results, choices, list(operators)
     source = get_suite(suite)
     operators = [source.operator(op.name) for op in operators]
-    with _Bar("judging the changed gates") as bar:
+    with Bar("judging the changed gates") as bar:
         return survey(suite, operators, jobs=jobs, progress=bar), choices, operators
 
 
 def _by_candidate(result: OperatorResult, found: Mapping[str, Sequence[str]]) -> str:
     """Return the candidates of {dtype: candidates}, those of some dtypes only after the dtypes' names."""
     from bringup.audit import TRIVIAL
+    from bringup.cli._runs import short_dtype
 
     groups: dict[tuple[str, ...], list[str]] = {}
     for trivial in TRIVIAL:
@@ -86,7 +87,7 @@ def _by_candidate(result: OperatorResult, found: Mapping[str, Sequence[str]]) ->
         if dtypes:
             groups.setdefault(dtypes, []).append(trivial)
     return "; ".join(
-        ("" if len(dtypes) == len(result.judged) else f"{' '.join(_SHORT.get(d, d) for d in dtypes)}: ")
+        ("" if len(dtypes) == len(result.judged) else f"{' '.join(short_dtype(d) for d in dtypes)}: ")
         + ", ".join(names)
         for dtypes, names in groups.items()
     )
@@ -227,31 +228,3 @@ def _data(
         ],
         "chosen": [choice.model_dump(mode="json") for choice in choices],
     }
-
-
-class _Bar:
-    """Progress on stderr, shown from the first report on, and only to a person."""
-
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._progress: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def __call__(self, done: int, total: int, name: str) -> None:
-        if self._progress is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-            console = Console(stderr=True)
-            self._progress = Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
-            self._progress.start()
-            self._task = self._progress.add_task(self._title, total=total)
-        self._progress.update(self._task, completed=done, description=f"{self._title} {name}")

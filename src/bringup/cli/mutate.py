@@ -153,26 +153,15 @@ def _judge(
     """Judge all mutants with a progress bar."""
     from collections import Counter
 
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import TextColumn, TimeRemainingColumn
 
+    from bringup.cli._progress import make_progress
     from bringup.config import JudgeConfig
     from bringup.judge import JudgePool
     from bringup.mutation import Benchmark
     from bringup.suites import get_suite
     from bringup.targets import get_target
 
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[noticed]}"),
-        TimeElapsedColumn(), TimeRemainingColumn(),
-    )  # fmt: skip
     counts: Counter[str] = Counter()
     results: list[Result] = []
     originals: list[Original] = []
@@ -195,7 +184,8 @@ def _judge(
         noticed = counts["killed"] + counts["timed_out"]
         bar.update(line, advance=1, noticed=f"{noticed} of {noticed + counts['survived']} noticed")
 
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bar:
+    more = (TimeRemainingColumn(), TextColumn("{task.fields[noticed]}"))
+    with make_progress(*more, shows=not quiet) as bar:
         line = bar.add_task("starting the judge", total=sum(len(task.mutants) for task in tasks), noticed="")
         asyncio.run(run())
     return results, originals

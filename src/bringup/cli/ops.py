@@ -113,10 +113,11 @@ def survey(
 
     Needed only for a torch version for which bringup ships no survey; other commands then make it by themselves.
     """
+    from bringup.cli._progress import Bar
     from bringup.errors import EnvironmentFault
     from bringup.suites import resurvey
 
-    with _Bar("surveying OpInfo") as bar:
+    with Bar("surveying OpInfo") as bar:
         data, where, funnel = resurvey(bar)
     if out is not None:
         try:
@@ -128,9 +129,10 @@ def survey(
 
 
 def _suite(name: str) -> Suite:
+    from bringup.cli._progress import Bar
     from bringup.suites import suites
 
-    return suites.create(name, progress=_Bar(f"reading suite {name}")) if name == "opinfo" else suites.create(name)
+    return suites.create(name, progress=Bar(f"reading suite {name}")) if name == "opinfo" else suites.create(name)
 
 
 def _features(target: str | None) -> frozenset[str] | None:
@@ -205,6 +207,7 @@ def _print_list(
     from rich.console import Console
     from rich.table import Table
 
+    from bringup.cli._runs import short_dtype
     from bringup.operators import DTYPES
 
     console = Console(width=None if sys.stdout.isatty() else 200)
@@ -212,7 +215,7 @@ def _print_list(
     table.add_column("operator", no_wrap=True)
     table.add_column("category", no_wrap=True)
     for dtype in DTYPES:
-        table.add_column(_short(dtype), justify="right", min_width=4)
+        table.add_column(short_dtype(dtype), justify="right", min_width=4)
     table.add_column("cases", justify="right", min_width=5)
     added = sum(operator.cases_added for operator in operators)
     if added:
@@ -274,36 +277,3 @@ def _print_operator(operator: Operator) -> None:
     if operator.mutates:
         table.add_row("mutates", "yes: some cases change an argument in place")
     Console(width=None if sys.stdout.isatty() else 120).print(table, markup=False, highlight=False)
-
-
-def _short(dtype: str) -> str:
-    return {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "int32": "i32", "int64": "i64"}[dtype]
-
-
-class _Bar:
-    """Progress on stderr, shown from the first report on, and only to a person."""
-
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._progress: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
-
-    def __call__(self, done: int, total: int, name: str) -> None:
-        if self._progress is None:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self._progress = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-            self._progress.start()
-            self._task = self._progress.add_task(self._title, total=total)
-        self._progress.update(self._task, completed=done, description=f"{self._title}: {name}")
-        if done == total:
-            self.__exit__()

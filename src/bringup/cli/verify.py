@@ -107,10 +107,8 @@ async def _judge_again(bundles: list[Bundle], target: str | None, jobs: int, *, 
     """Judge each bundle as its evidence says; one pool a target, set of toolchains and set of guards."""
     import asyncio
 
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from bringup.candidate import Candidate
+    from bringup.cli._progress import make_progress
     from bringup.config import JudgeConfig
     from bringup.judge import JudgePool
     from bringup.judge.evidence import evidence_of
@@ -122,8 +120,7 @@ async def _judge_again(bundles: list[Bundle], target: str | None, jobs: int, *, 
     for number, bundle in enumerate(bundles):
         old = bundle.evidence
         groups.setdefault((target or old.target, old.compile_for, old.guards), []).append(number)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shows) as bar:
+    with make_progress(shows=shows) as bar:
         task = bar.add_task("verifying", total=len(bundles))
         for (spec, compile_for, guards), numbers in groups.items():
             # Guards that the evidence does not know, from an earlier version, are on.
