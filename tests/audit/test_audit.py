@@ -31,6 +31,7 @@ from bringup.cli.main import build_app
 from bringup.clients import Call, Message, Reply, Usage
 from bringup.clients.recording import Manifest, Recording, write_recordings
 from bringup.errors import ConfigError, StoreError
+from bringup.judge import JudgeFault
 from bringup.operators import DTYPES, Operator
 from bringup.suites import get_suite, read_additions
 from bringup.verdict import CaseId, CaseResult, Mismatch, Verdict
@@ -161,6 +162,47 @@ async def test_an_error_keeps_what_was_finished(tmp_path: Path) -> None:
     assert load_all(tmp_path).keys() == {"abs"}
 
 
+class Faulty(Judge):
+    """Fails on its own account on the operators of `faults`, as the pool does."""
+
+    def __init__(self, *faults: str) -> None:
+        super().__init__()
+        self.faults = faults
+
+    async def judge(self, candidate: Candidate, operator: Operator, **given: Any) -> Verdict:
+        if operator.name in self.faults:
+            raise JudgeFault("the judge failed on an internal error:\nTraceback ...\nKeyError: 'x'")
+        return await super().judge(candidate, operator, **given)
+
+
+async def test_a_fault_of_the_judge_is_its_operators_alone_and_not_kept(tmp_path: Path) -> None:
+    subjects = [subject("abs"), subject("sin", covered=True), subject("exp")]
+    records = await audit(subjects, Options(lints=False, jobs=1), tmp_path, judge=Faulty("sin"))
+    assert {name: record.standing for name, record in records.items()} == {
+        "abs": "trusted",
+        "sin": "not judged",
+        "exp": "trusted",
+    }
+    assert "KeyError: 'x'" in records["sin"].fault
+    assert totals_of(records.values()).standings == {"trusted": 2, "not judged": 1}
+    assert load_all(tmp_path).keys() == {"abs", "exp"}
+    assert not (tmp_path / "sin.py").exists()
+    whole = Judge()
+    records = await audit(subjects, OPTIONS, tmp_path, judge=whole)
+    assert {name for _, name, _ in whole.asked} == {"sin"}
+    assert records["sin"].trusted
+
+
+async def test_a_judge_that_fails_on_everything_ends_the_audit(tmp_path: Path) -> None:
+    names = ["abs", "sin", "exp", "cos", "tan"]
+    options = Options(lints=False, jobs=1)
+    with pytest.raises(JudgeFault, match="internal error"):
+        await audit([subject(name) for name in names], options, None, judge=Faulty(*names))
+    # one verdict shows that it works: then every fault is an operator's
+    records = await audit([subject(name) for name in names], options, None, judge=Faulty(*names[1:]))
+    assert [record.standing for record in records.values()] == ["trusted", *["not judged"] * 4]
+
+
 async def test_without_its_gate_a_candidate_is_trusted_only_on_its_runs_word() -> None:
     options = Options(lints=False, gate=False)
     judge = Judge()
@@ -261,24 +303,29 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-def test_the_command_judges_by_default_and_prints_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("abs", "sin"):
-        (tmp_path / f"{name}.py").write_text(SOURCE)
-    judges: list[Judge] = []
+@pytest.fixture
+def judges(monkeypatch: pytest.MonkeyPatch) -> list[Judge]:
+    """The judges that the command is going to ask, one a call."""
+    coming: list[Judge] = []
 
-    class Pool(Judge):
+    class Pool:
         def __init__(self, target: str, config: Any, *, jobs: int, compiles: bool) -> None:
-            super().__init__(BAD)
-            judges.append(self)
             assert target == "interpreter"
 
-        async def __aenter__(self) -> Pool:
-            return self
+        async def __aenter__(self) -> Judge:
+            return coming.pop(0)
 
         async def __aexit__(self, *_: object) -> None:
             pass
 
     monkeypatch.setattr(work_module, "JudgePool", Pool)
+    return coming
+
+
+def test_the_command_judges_by_default_and_prints_what_failed(tmp_path: Path, judges: list[Judge]) -> None:
+    for name in ("abs", "sin"):
+        (tmp_path / f"{name}.py").write_text(SOURCE)
+    judges.append(Judge(BAD))
     arguments = ("--library", str(tmp_path), "--no-lint", "--target", "interpreter", "--out", str(tmp_path / "out"))
     code, output = run(*arguments)
     assert code == 1
@@ -286,12 +333,29 @@ def test_the_command_judges_by_default_and_prints_what_failed(tmp_path: Path, mo
     assert "layout: transposed  abs[float32:0]" in output
     assert "wrapper(2)" in output
     code, output = run(*arguments, "--json", "--ops", "sin")
-    assert code == 0
-    assert len(judges) == 1  # stored
+    assert code == 0  # stored: there is no second judge to ask
     [entry] = json.loads(output)["operators"]
     assert entry["standing"] == "trusted"
     code, output = run()
     assert "publish" in output
+
+
+def test_the_command_says_what_the_judge_failed_on(tmp_path: Path, judges: list[Judge]) -> None:
+    for name in ("abs", "sin"):
+        (tmp_path / f"{name}.py").write_text(SOURCE)
+    judges += [Faulty("sin"), Faulty("sin"), Judge()]
+    arguments = ("--library", str(tmp_path), "--no-lint", "--target", "interpreter", "--out", str(tmp_path / "out"))
+    code, output = run(*arguments)
+    assert code == 3
+    assert "trusted 1 of 2 candidates on interpreter, 1 not judged" in output
+    assert "the judge failed on an internal error: KeyError: 'x'" in output
+    assert "the same command judges it again" in output
+    code, output = run(*arguments, "--json")
+    assert code == 3
+    entries = {entry["operator"]: entry for entry in json.loads(output)["operators"]}
+    assert entries["sin"]["standing"] == "not judged"
+    assert "Traceback" in entries["sin"]["fault"]
+    assert run(*arguments)[0] == 0
 
 
 @pytest.mark.parametrize(

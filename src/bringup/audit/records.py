@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, ValidationError
 
@@ -16,9 +16,10 @@ from bringup.verdict import CaseResult, Record, Verdict
 
 FORMAT = 1
 AUDIT_FOLDER = "audit"  # in a run's folder
-# trusted: the gate and every case of the audit passed. not covered: the gate refuses the candidate.
-Standing = Literal["trusted", "failed", "not covered", "not applicable", "gate not judged"]
-STANDINGS: tuple[Standing, ...] = ("trusted", "failed", "not covered", "not applicable", "gate not judged")
+# trusted: the gate and every case of the audit passed. not covered: the gate refuses the candidate. not judged: the
+# judge itself failed on it.
+Standing = Literal["trusted", "failed", "not covered", "not applicable", "gate not judged", "not judged"]
+STANDINGS: tuple[Standing, ...] = get_args(Standing)
 
 
 class Basis(Record):
@@ -54,10 +55,13 @@ class AuditRecord(Record):
     audit: Verdict | None = None  # None: the candidate is not worth it (the linter refuses it)
     examples: tuple[Example, ...] = ()
     seconds: float = 0.0
+    fault: str = ""  # what the judge itself failed on; such a record is never stored
 
     @property
     def standing(self) -> Standing:
         """What the audit says of the candidate."""
+        if self.fault:
+            return "not judged"
         if "untested" in {v.kind for v in (self.gate, self.audit) if v is not None}:
             return "not applicable"
         if self.covered is False:

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from bringup.audit.records import AuditRecord, Basis, Example, family_of_result,
 from bringup.audit.subjects import Subject
 from bringup.config import JudgeConfig
 from bringup.errors import ConfigError, StoreError
-from bringup.judge import Judge, JudgePool
+from bringup.judge import Judge, JudgeFault, JudgePool
 from bringup.linter import lint
 from bringup.operators import DTYPES, Operator
 from bringup.suites import additions_for, get_suite
@@ -26,6 +27,7 @@ from bringup.targets import get_target
 from bringup.verdict import Verdict
 
 MOST_EXAMPLES = 8  # families whose first failing case is judged again alone, to be shown in full
+MOST_FAULTS = 3  # alike and without a single verdict before them: then the judge does not work here at all
 Progress = Callable[[str, int], None]  # operator, cases judged since the last call
 Finished = Callable[[AuditRecord, bool], None]  # record, whether it was stored earlier
 
@@ -66,7 +68,10 @@ async def audit(
     """Audit every subject and return the records by operator, in the order of the subjects.
 
     A record in `folder` with the same basis is taken as it is unless `again`; new ones are stored there at once, so
-    that an interrupted audit goes on where it stopped. `judge` replaces the pool (tests).
+    that an interrupted audit goes on where it stopped. A candidate that the judge itself fails on gets a record with
+    the fault, which is not stored: the next audit judges it again. `judge` replaces the pool (tests).
+
+    Raises JudgeFault when the judge fails alike on the first candidates, whatever they are.
     """
     auditor = _Auditor(options)
     records: dict[str, AuditRecord] = {}
@@ -88,8 +93,8 @@ async def audit(
 
             async def one(subject: Subject) -> None:
                 async with gate:
-                    record = await auditor.record(subject, judge, progress)
-                if folder is not None:
+                    record = await auditor.record_or_fault(subject, judge, progress)
+                if folder is not None and not record.fault:
                     save(folder, record, subject.candidate.source)
                 records[subject.operator] = record
                 if finished is not None:
@@ -139,6 +144,8 @@ class _Auditor:
         self.audit_suite = get_suite(options.audit_suite)
         self.additions = additions_for(options.suite.partition(":")[2] or None)
         self.dialect = get_target(options.target).dialect()
+        self._faults: Counter[str] = Counter()
+        self._works = False  # the judge has given a verdict
 
     def basis(self, subject: Subject) -> Basis:
         """Return what the outcome of the subject's audit hangs on."""
@@ -156,6 +163,24 @@ class _Auditor:
             version=__version__,
             cases=cases_digest(),
         )
+
+    async def record_or_fault(self, subject: Subject, judge: Judge, progress: Progress | None) -> AuditRecord:
+        """Judge gate and audit, or say what the judge failed on; raises JudgeFault when it fails on everything."""
+        began = time.monotonic()
+        try:
+            return await self.record(subject, judge, progress)
+        except JudgeFault as fault:
+            self._faults[str(fault)] += 1
+            if not self._works and self._faults[str(fault)] >= MOST_FAULTS:
+                raise
+            return AuditRecord(
+                operator=subject.operator,
+                origin=subject.origin,
+                basis=self.basis(subject),
+                covered=subject.covered,
+                seconds=round(time.monotonic() - began, 3),
+                fault=str(fault),
+            )
 
     async def record(self, subject: Subject, judge: Judge, progress: Progress | None) -> AuditRecord:
         """Judge gate and audit."""
@@ -204,7 +229,7 @@ class _Auditor:
             if progress is not None:
                 progress(subject.operator, 1)
 
-        return await judge.judge(
+        verdict = await judge.judge(
             subject.candidate,
             operator,
             dtypes=self.options.dtypes if case is None else (case[0],),
@@ -213,6 +238,8 @@ class _Auditor:
             keep_going=keep_going,
             progress=advance if progress is not None else None,
         )
+        self._works = self._works or verdict.kind != "untested"  # which the pool says before it starts anything
+        return verdict
 
     async def _examples(
         self, judge: Judge, subject: Subject, operator: Operator, audited: Verdict

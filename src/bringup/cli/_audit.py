@@ -20,6 +20,7 @@ STYLES = {
     "not covered": "yellow",
     "not applicable": "dim",
     "gate not judged": "cyan",
+    "not judged": "magenta",
 }
 
 
@@ -31,11 +32,14 @@ def run_audit(
     ops: Sequence[str] | None,
     again: bool,
     as_json: bool,
-) -> bool:
-    """Audit, print the report, and return whether every candidate may be trusted (those not applicable aside)."""
+) -> int:
+    """Audit, print the report, and return the exit code.
+
+    0: every candidate may be trusted (those not applicable aside); 1: not every one; 3: the judge failed on some.
+    """
     from bringup.audit import Options
     from bringup.cli._runs import make_console
-    from bringup.errors import ConfigError
+    from bringup.errors import ConfigError, EnvironmentFault
     from bringup.suites import get_suite, select
 
     chosen = list(subjects.subjects)
@@ -63,7 +67,10 @@ def run_audit(
         print_audit(records, left_out, console, options.target)
         if folder is not None:
             console.print(f"stored   {folder}", highlight=False, soft_wrap=True)
-    return all(record.trusted or record.standing == "not applicable" for record in records.values())
+    standings = {record.standing for record in records.values()}
+    if "not judged" in standings:
+        return EnvironmentFault.exit_code
+    return 0 if standings <= {"trusted", "not applicable"} else 1
 
 
 async def _audit(
@@ -121,7 +128,7 @@ def print_audit(records: Mapping[str, AuditRecord], left_out: Mapping[str, str],
 
     totals = totals_of(records.values())
     for record in records.values():
-        if record.standing in {"failed", "not covered"}:
+        if record.standing in {"failed", "not covered", "not judged"}:
             _print_failure(record, console)
     console.print()
     headline = Text(f"trusted {totals.standings.get('trusted', 0)} of {totals.candidates} candidates", style="bold")
@@ -168,6 +175,12 @@ def _print_failure(record: AuditRecord, console: Console) -> None:
     if record.covered is False and record.gate is not None:
         where = f"{record.gate.case}: " if record.gate.case is not None else ""
         console.print(Text(f"  gate: {where}{record.gate.kind}: {record.gate.summary}"), soft_wrap=True)
+    if record.fault:
+        console.print(Text(f"  {_in_brief(record.fault)}"), soft_wrap=True)
+        advice = "not stored: the same command judges it again"
+        if len(record.fault.splitlines()) > 1:
+            advice += "; --json has the whole error, to report it if it stays"
+        console.print(Text(f"  {advice}", style="dim"), soft_wrap=True)
     titles = {str(result.case): result.title for result in record.audit.failures} if record.audit is not None else {}
     for example in record.examples:
         verdict = example.verdict
@@ -183,6 +196,12 @@ def _print_failure(record: AuditRecord, console: Console) -> None:
                 Text(f"    at {first.index}: expected {first.expected}, got {first.actual}", style="dim"),
                 soft_wrap=True,
             )
+
+
+def _in_brief(fault: str) -> str:
+    """Return the first and the last line of a fault, which between them has a traceback or nothing."""
+    lines = [line.strip() for line in fault.splitlines() if line.strip()]
+    return lines[0] if len(lines) == 1 else f"{lines[0].rstrip(':')}: {lines[-1]}"
 
 
 def run_publish(folder: Path, ops: Sequence[str], path: Path | None, *, most: int, jobs: int, as_json: bool) -> None:

@@ -80,7 +80,7 @@ def judge(
 
     'Trusted' is a candidate that passes its gate (judged here too, unless --no-gate) and every case of the audit.
     Each audit is stored when it is done: an interrupted command goes on where it stopped. Exit code 1 when a
-    candidate is not trusted.
+    candidate is not trusted, 3 when the judge itself failed on one: that one is judged again by the next call.
     """
     from bringup.cli._audit import run_audit
     from bringup.cli._judging import check_dtypes
@@ -100,9 +100,9 @@ def judge(
         "compiles": compiles,
         "judge": config,
     }
-    trusted = run_audit(subjects, settings, out or folder, ops=ops, again=again, as_json=json_output)
-    if not trusted:
-        raise typer.Exit(1)
+    code = run_audit(subjects, settings, out or folder, ops=ops, again=again, as_json=json_output)
+    if code:
+        raise typer.Exit(code)
 
 
 def _subjects(
