@@ -60,7 +60,7 @@ def test_traps_stand_before_the_changed_statement() -> None:
     static, raised = 'tl.static_assert(False, "reached")', 'raise RuntimeError("reached")'
     assert added[7, "boundary"] == [f"        {static}; mask = (cols < n) & (row < rows)"]
     assert added[5, "tail-skipped"] == [f"    {static}"]
-    assert added[16, "comparison-negated"] == [f"    {raised}"]
+    assert added[16, "condition-weakened"] == [f"    {raised}"]
     assert added[16, "branch-dropped"] == [f'        {raised}; raise TypeError("scale %d" % 3)']
     assert traps[15, "default-changed"] is None
 

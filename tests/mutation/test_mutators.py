@@ -83,13 +83,11 @@ EXPECTED = {
         "mask = (cols >= n) & (row < rows)",
         "mask = (cols < n) & (row >= rows)",
         "total += tl.where(x <= low, x, -1.5)",
-        "if isinstance(x, torch.Tensor) and keep:",
         "if x.dtype not in (torch.float16, torch.bfloat16):",
     ],
     "condition-weakened": [
         "mask = (cols < n)",
         "mask = (row < rows)",
-        "if keep:",
         "if not isinstance(x, torch.Tensor):",
     ],
     "branch-dropped": [
@@ -185,9 +183,22 @@ def test_places() -> None:
     module = SourceModule(SAMPLE)
     places = {module.place(node): module.function(node) for node in module.nodes(ast.expr)}
     assert places == {"kernel": "kernel_scale", "wrapper": "wrapper", "checks": "wrapper"}
-    assert [m.place for m in mutants_of("op", Candidate(source=SAMPLE), [BY_ID["comparison-negated"]])] == [
-        "kernel", "kernel", "kernel", "wrapper", "checks",
+    assert [m.place for m in mutants_of("op", Candidate(source=SAMPLE), [BY_ID["condition-weakened"]])] == [
+        "kernel", "kernel", "checks",
     ]  # fmt: skip
+
+
+def test_questions_of_type_in_checks_are_left_alone() -> None:
+    source = (
+        "def wrapper(x, dim):\n"
+        "    if not isinstance(dim, int) or type(dim) is bool:\n        raise TypeError('dim')\n"
+        "    if isinstance(dim, bool) or dim < 0:\n        raise IndexError('dim')\n"
+        "    if isinstance(x, float):\n        return 1\n"
+    )
+    changed_lines = {(m.line, m.mutator) for m in mutants_of("op", Candidate(source=source))}
+    assert not any(line == 2 for line, _ in changed_lines)
+    assert {mutator for line, mutator in changed_lines if line == 4} >= {"boundary", "condition-weakened"}
+    assert (6, "branch-dropped") in changed_lines  # another path, not an error
 
 
 def test_errors_and_decorators_are_left_alone() -> None:

@@ -81,6 +81,10 @@ class SourceModule:
             self._index(statement, name, "kernel" if name in self.kernels else "wrapper")
 
     def _index(self, node: ast.AST, function: str, place: Place) -> None:
+        # PyTorch's own parser refuses other types before it calls a kernel.
+        if (place == "checks" or isinstance(node, ast.If)) and asks_types(node):
+            self._places[node] = (function, place)
+            return
         self._nodes.append(node)
         if isinstance(node, ast.If) and place == "wrapper" and _only_raises(node.body) and not node.orelse:
             place = "checks"
@@ -293,6 +297,19 @@ def _find_sign(gap: str, sign: str) -> tuple[int, int]:
 
 def _is_jit(function: ast.FunctionDef) -> bool:
     return any(dotted(d.func if isinstance(d, ast.Call) else d) == "triton.jit" for d in function.decorator_list)
+
+
+def asks_types(node: ast.AST) -> bool:
+    """Whether an expression only asks what type a value has, or a check only refuses types."""
+    if isinstance(node, ast.If):
+        return _only_raises(node.body) and not node.orelse and asks_types(node.test)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not) and asks_types(node.operand)
+    if isinstance(node, ast.BoolOp):
+        return all(map(asks_types, node.values))
+    if isinstance(node, ast.Call):
+        return called(node) in {"isinstance", "torch.is_tensor", "callable"}
+    return isinstance(node, ast.Compare) and isinstance(node.left, ast.Call) and called(node.left) == "type"
 
 
 def _only_raises(body: list[ast.stmt]) -> bool:
