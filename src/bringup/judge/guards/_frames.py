@@ -8,9 +8,10 @@ from typing import Any
 from bringup.judge._loader import FILENAME
 
 
-def candidate_line() -> int:
-    """Return the line of the candidate that is being executed, 0 when none is."""
-    frame: Any = sys._getframe()
+def candidate_line(frame: Any = None) -> int:
+    """Return the line of the candidate that is executed in `frame` (None: here) or its callers, 0 when none is."""
+    if frame is None:
+        frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_filename == FILENAME:
             return int(frame.f_lineno)

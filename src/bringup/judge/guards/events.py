@@ -11,6 +11,7 @@ from typing import Any
 
 from bringup.judge._loader import FILENAME
 from bringup.judge.guards._base import Finding, Watch
+from bringup.judge.guards._frames import candidate_line
 
 # Modules that a candidate may import, with all below torch and triton: those import lazily in C, in the name of the
 # Python code that called them, and what a candidate does with them is the other guards' business.
@@ -101,7 +102,7 @@ class HostEvents(Watch):
             frame = sys._getframe(1)
             if not (name == "__import__" and _may_import(args, kwargs)):
                 what = f"{name} {args[0]}" if name == "__import__" and args else f"{name}()"
-                self.findings.append(Finding(self.id, f"the candidate calls {what}", _line(frame)))
+                self.findings.append(Finding(self.id, f"the candidate calls {what}", candidate_line(frame)))
             names = (frame.f_globals, frame.f_locals)
             self.busy = False
             if name in {"globals", "locals", "vars"} and not args:
@@ -134,7 +135,8 @@ class HostEvents(Watch):
             return
         if event == "open" and _quiet(sys._getframe(2)):
             return
-        self.findings.append(Finding(self.id, f"the wrapper causes '{event}' {_detail(args)}".rstrip(), _line(frame)))
+        what = f"the wrapper causes '{event}' {_detail(args)}".rstrip()
+        self.findings.append(Finding(self.id, what, candidate_line(frame)))
 
 
 def _may_import(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -155,14 +157,6 @@ def _quiet(frame: Any) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _line(frame: Any) -> int:
-    while frame is not None:
-        if frame.f_code.co_filename == FILENAME:
-            return int(frame.f_lineno)
-        frame = frame.f_back
-    return 0
 
 
 def _detail(args: tuple[Any, ...]) -> str:
