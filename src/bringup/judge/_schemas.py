@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
-# Allocation and metadata, which every device has; `_local_scalar_dense` reads one number back (`item`), because the
-# shape of some results depends on data.
-ALLOCATION = frozenset(
+# Memory that nothing has been written to yet.
+FRESH = frozenset(
     {
         "aten::empty",
         "aten::empty_like",
@@ -16,6 +13,12 @@ ALLOCATION = frozenset(
         "aten::empty_strided",
         "aten::new_empty",
         "aten::new_empty_strided",
+    }
+)
+# Allocation and metadata, which every device has; `_local_scalar_dense` reads one number back (`item`), because the
+# shape of some results depends on data.
+ALLOCATION = FRESH | frozenset(
+    {
         "aten::resize_",
         "aten::_local_scalar_dense",
         "aten::lift_fresh",
@@ -43,6 +46,8 @@ def moves_no_data(schema: Any) -> bool:
 
 def schemas(overloads: tuple[str, ...]) -> list[Any]:
     """Look up the schemas of overloads such as `aten.abs.default`; unknown ones are left out."""
+    import torch  # here: guards import this module, and they must not import torch
+
     found = []
     for name in overloads:
         packet: Any = torch.ops

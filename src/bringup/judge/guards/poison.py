@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from bringup.judge._schemas import FRESH
 from bringup.judge.guards._base import Watch
 from bringup.judge.guards._memory import device_bytes
 
-FRESH = frozenset(
-    {
-        "aten::empty",
-        "aten::empty_like",
-        "aten::empty_permuted",
-        "aten::empty_strided",
-        "aten::new_empty",
-        "aten::new_empty_strided",
-    }
-)
 FIRST = 0xA5
 
 
