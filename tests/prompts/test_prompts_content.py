@@ -24,6 +24,7 @@ from bringup.prompts import (
     system_prompt,
     template_digest,
 )
+from bringup.prompts._text import without_locations
 from bringup.verdict import CaseId, Difference, Mismatch, TensorSummary, Verdict, Violation
 
 CASE = CaseId(operator="softmax", dtype="bfloat16", index=7)
@@ -209,6 +210,50 @@ def test_compile_prompt(operator: Operator, dialect: Dialect) -> None:
     summed = feedback_prompt(operator, verdict, dialect, summary="one error: fp32 expected").text
     assert "one error: fp32 expected" in summed
     assert "Expected dtype fp32" not in summed
+
+
+def test_numbered_locations_of_a_compilers_dump_are_left_out(operator: Operator, dialect: Dialect) -> None:
+    log = """\
+candidate.py:9: error: unsupported operation: 'elementwise_inline_asm' has no lowering on vpe
+loc("candidate.py":9:8): error: failed to legalise
+    y = tl.load(loc(x) + 1)
+note: the module at the point of failure:
+#loc = loc("candidate.py":2:0)
+#loc2 = loc(unknown)
+#loc48 = loc("s"(#loc11))
+#loc67 = loc(callsite(#loc51 at #loc65))
+module {
+  tt.func public @kernel_abs(%x_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("x_ptr"(#loc)), %n: i32 loc("a)"(#loc))) {
+    %x = arith.constant dense<0.0> : tensor<1024xf32> loc(#loc40)
+    %c1 = arith.constant 1 : i32 loc(unknown)
+    %y = "tt.reduce"(%x) ({
+    ^bb0(%a: f32 loc(callsite("a"(#loc1) at #loc2)), %b: f32 loc(fused<"f">[#loc3, #loc4])):
+    tt.return loc("candidate.py":12:4)
+  } loc(#loc)
+} loc(#loc)
+error: kernel 'kernel_abs' was refused
+"""  # noqa: E501
+    shown = """\
+candidate.py:9: error: unsupported operation: 'elementwise_inline_asm' has no lowering on vpe
+loc("candidate.py":9:8): error: failed to legalise
+    y = tl.load(loc(x) + 1)
+note: the module at the point of failure:
+module {
+  tt.func public @kernel_abs(%x_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32) {
+    %x = arith.constant dense<0.0> : tensor<1024xf32>
+    %c1 = arith.constant 1 : i32
+    %y = "tt.reduce"(%x) ({
+    ^bb0(%a: f32, %b: f32):
+    tt.return loc("candidate.py":12:4)
+  }
+}
+error: kernel 'kernel_abs' was refused
+"""
+    assert without_locations(log) == shown
+    verdict = Verdict(kind="compile", summary="kernel_abs does not compile", log=log)
+    assert shown in feedback_prompt(operator, verdict, dialect).text
+    assert shown in summarise_prompt(operator, log).text
+    assert verdict.log == log
 
 
 def test_crash_prompt(operator: Operator, dialect: Dialect) -> None:

@@ -23,7 +23,17 @@ from bringup.prompts._contexts import (
     TaskContext,
 )
 from bringup.prompts._examples import load_examples
-from bringup.prompts._text import clean, estimate_tokens, fenced, number, oneline, scrub, shape, short
+from bringup.prompts._text import (
+    clean,
+    estimate_tokens,
+    fenced,
+    number,
+    oneline,
+    scrub,
+    shape,
+    short,
+    without_locations,
+)
 from bringup.verdict import Record
 
 # Longest pieces of a prompt, in characters (`inputs`, `violations`, `differences`: in entries).
@@ -81,7 +91,9 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # plain text for a model, not HTML
     )
-    environment.filters.update(short=short, fenced=fenced, oneline=oneline, shape=shape, number=number)
+    environment.filters.update(
+        short=short, fenced=fenced, oneline=oneline, shape=shape, number=number, without_locations=without_locations
+    )
     environment.globals["limits"] = SimpleNamespace(**LIMITS)  # a dict would offer its own .values
     return environment
 

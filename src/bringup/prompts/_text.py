@@ -11,6 +11,11 @@ _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 # Where Python or the product is installed says nothing to a model, and is nobody's business.
 _PLACES = re.compile(r"(?:/[^\s/:'\"]+)+/(?=(?:site-packages|dist-packages|src/bringup)/)")
+# Locations in MLIR: `#loc4 = loc("x"(#loc2))` on lines of their own, ` loc(#loc4)` behind operations and arguments.
+_TEXT = r'"(?:[^"\\\n]|\\.)*"'
+_FLAT = rf"(?:[^()\"\n]|{_TEXT})*+"
+_LOCATION_LINE = re.compile(r"^#loc\d* = loc\(.*\n?", re.MULTILINE)
+_LOCATION = re.compile(rf" loc\((?P<place>{_FLAT}(?:\({_FLAT}(?:\({_FLAT}\){_FLAT})*+\){_FLAT})*+)\)")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 
 
@@ -29,6 +34,15 @@ def short(text: str, limit: int) -> str:
     head = limit * 2 // 3
     tail = limit - head
     return text[:head].rstrip() + note + text[-tail:].lstrip()
+
+
+def without_locations(log: str) -> str:
+    """Drop what a compiler's dump of its IR says of places by number: the table, and every mention of an entry.
+
+    A place in words, as `loc("candidate.py":5:16)` in a message, stays.
+    """
+    log = _LOCATION_LINE.sub("", log)
+    return _LOCATION.sub(lambda m: "" if "#loc" in m["place"] or m["place"] == "unknown" else m.group(), log)
 
 
 def fenced(text: str, tag: str) -> str:
