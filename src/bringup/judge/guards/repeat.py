@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bringup.judge.guards._base import Rerun
 
@@ -11,22 +11,13 @@ if TYPE_CHECKING:
     from bringup.judge._case import CaseJudge, Outcome
     from bringup.judge.guards._rerun import Rerunner
 
-_SUMS = "several elements may be added into one with floating-point atomics, whose order is not fixed"
 # Operators for which PyTorch itself documents a non-deterministic implementation
-# (torch.use_deterministic_algorithms); their results stay within tolerance, but need not repeat bit by bit.
-ATOMIC = {
-    "bincount": _SUMS,
-    "index_add": _SUMS,
-    "index_put": _SUMS,
-    "index_reduce": _SUMS,
-    "nn.functional.ctc_loss": _SUMS,
-    "nn.functional.embedding_bag": _SUMS,
-    "put": _SUMS,
-    "scatter_add": _SUMS,
-    "scatter_reduce": _SUMS,
-    "histogram": _SUMS,
-    "histogramdd": _SUMS,
-}
+# (torch.use_deterministic_algorithms): several elements may be added into one with floating-point atomics, whose order
+# is not fixed. Their results stay within tolerance, but need not repeat bit by bit.
+ATOMIC = frozenset(
+    {"bincount", "histogram", "histogramdd", "index_add", "index_put", "index_reduce", "nn.functional.ctc_loss"}
+    | {"nn.functional.embedding_bag", "put", "scatter_add", "scatter_reduce"}
+)
 ORDER_SEED = 1
 
 
@@ -56,8 +47,3 @@ class Repeat(Rerun):
             "or the result depends on the order of programs",
             case,
         )
-
-
-def reason(operator: Any) -> str | None:
-    """Return why an operator need not repeat bit by bit, or None."""
-    return ATOMIC.get(operator)
