@@ -148,8 +148,12 @@ class JudgeJob:
         if not passed:
             return None
         # Errors and empty results need no kernel; a selection of such cases says nothing.
-        computing = any(not case.inputs.raises and not case.trivial() for case in passed)
-        if "launches" in self.guards and not self.launches and self.job["needs_launch"] and computing:
+        if (
+            "launches" in self.guards
+            and self.job["needs_launch"]
+            and not self.launches
+            and any(not case.inputs.raises and not case.trivial() for case in passed)
+        ):
             text = (
                 "every case passed, but no kernel was launched: the result was not computed by the candidate's kernels"
             )
