@@ -7,7 +7,7 @@ from __future__ import annotations
 
 # family -> most cases an operator and dtype, in the order in which they are judged
 FAMILIES: dict[str, int] = {
-    "calls": 5,
+    "calls": 8,
     "layout": 10,
     "empty": 4,
     "values": 7,
@@ -17,8 +17,9 @@ FAMILIES: dict[str, int] = {
     "accuracy": 3,
     "reference": 6,
     "factors": 3,
+    "matrices": 4,
     "options": 2,
-    "errors": 6,
+    "errors": 10,
     "sizes": 8,
 }
 MAX_CASES = sum(FAMILIES.values())

@@ -49,7 +49,12 @@ class Pool:
         values = self.values(leaf)
         if not values.numel():
             return torch.zeros(tuple(shape), dtype=leaf.tensor.dtype)
-        return values[torch.randint(0, values.numel(), (count,))].reshape(tuple(shape))
+        drawn = values[torch.randint(0, values.numel(), (count,))]
+        if count >= _SMALL_FROM and data:  # a search that ends one tile early misses both extremes
+            least, most = values.min(), values.max()
+            drawn[(drawn == least) | (drawn == most)] = values.median()
+            drawn[-2], drawn[-1] = least, most
+        return drawn.reshape(tuple(shape))
 
     def _whole(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """-1, 0 and 1, but for the last elements, which are large enough to be missed by any tolerance."""

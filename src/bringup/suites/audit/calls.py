@@ -1,4 +1,4 @@
-"""Family `calls`: the operator's own samples, spelt otherwise: by name, by position, with defaults written out."""
+"""Family `calls`: the operator's own samples, spelt otherwise: by name, by position, defaults written out, left out."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from bringup.suites.audit._tree import elements, spread, tensors
 
 _SMALL = 1 << 12
 _DEFAULTS = 2  # defaults written out, one a case
+_LEFT = 3  # arguments left to their defaults, one a case
 _PLACES = ("device", "pin_memory", "requires_grad")  # not of this operator: where a tensor lives, and autograd
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
-    """Yield, over a spread of samples: all by name backwards, the last one by name, by position, defaults."""
+    """Yield, over a spread of samples: all by name backwards, the last one by name, by position, defaults.
+
+    An argument that is left out changes the result: it is asked of samples that give another value than the default.
+    """
     if has_rest(subject.operator.signature):
         return
     shapes: dict[tuple[int, tuple[str, ...]], Sample] = {}
-    for sample in subject.samples:
-        found = elements((sample.call.args, sample.call.kwargs))
-        if 0 < found <= _SMALL or not tensors(sample.call):
-            shapes.setdefault((len(sample.call.args), tuple(sample.call.kwargs)), sample)
+    small = [s for s in subject.samples if 0 < elements((s.call.args, s.call.kwargs)) <= _SMALL or not tensors(s.call)]
+    for sample in small:
+        shapes.setdefault((len(sample.call.args), tuple(sample.call.kwargs)), sample)
     chosen = sorted(shapes.values(), key=lambda s: -len(s.call.args) - len(s.call.kwargs))[:3]
     ways = alternatives(subject.operator.signature)
     for sample in chosen[:2]:
@@ -33,6 +36,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         yield from _first(sample, [_by_position(sample, way) for way in ways])
     for sample in chosen[-1:]:
         yield from _spelt_out(subject, sample, ways)
+    yield from _left_out(small, ways)
 
 
 def _first(sample: Sample, found: list[tuple[str, Call] | None]) -> Iterator[Draft]:
@@ -93,3 +97,28 @@ def _spelt_out(subject: Subject, sample: Sample, ways: list[list[Parameter]]) ->
                 draft = Draft(what, spelt, sample.variant, sample.entry, plain=call, requires=parameter.name)
                 offered.setdefault(parameter.name, draft)
     yield from spread(list(offered.values()), _DEFAULTS)
+
+
+def _left_out(samples: list[Sample], ways: list[list[Parameter]]) -> Iterator[Draft]:
+    offered: dict[str, Draft] = {}
+    for sample in samples:
+        call = sample.call
+        for way in ways:
+            names = _positional(way)
+            last = names[len(call.args) - 1] if 0 < len(call.args) <= len(names) else ""
+            for parameter in way:
+                name = parameter.name
+                if parameter.default is None or name in _PLACES or name in offered:
+                    continue
+                if name in call.kwargs:
+                    given, args = call.kwargs[name], call.args
+                elif name == last:
+                    given, args = call.args[-1], call.args[:-1]
+                else:
+                    continue
+                known, value = value_of(parameter.default)
+                if known and isinstance(given, bool | int | float | str) and given != value:
+                    kwargs = {key: one for key, one in call.kwargs.items() if key != name}
+                    what = f"{name} left to its default"
+                    offered[name] = Draft(what, Call(call.reference, args, kwargs), sample.variant, sample.entry)
+    yield from spread(list(offered.values()), _LEFT)

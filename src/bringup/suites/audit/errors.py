@@ -1,20 +1,25 @@
-"""Family `errors`: calls that PyTorch refuses (OpInfo's `error_inputs`); the wrapper must refuse them too.
+"""Family `errors`: calls that PyTorch refuses, OpInfo's `error_inputs` and others; the wrapper must refuse them too.
 
-Only errors that a wrapper can know are asked for: those that PyTorch also raises on the meta device, where no tensor
-has values. Left out are, besides: other devices, sparse layouts, autograd, overlapping memory, and kernels that
-PyTorch's CPU build lacks for a dtype.
+The others are samples with one argument spoilt: a dimension one too high or too low, one that is given twice, a
+negative number, a tensor one element longer. Arguments of another type are not among them: PyTorch's own parser refuses
+those before it calls a kernel.
+
+Only errors that a wrapper can know are asked for: of OpInfo's those that PyTorch also raises on the meta device, where
+no tensor has values. Left out are, besides: other devices, sparse layouts, autograd, overlapping memory, and kernels
+that PyTorch's CPU build lacks for a dtype.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from bringup.suites._opinfo_calls import Call, canonical_call
 from bringup.suites.audit._families import FAMILIES
+from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged, spread, tensors
 from bringup.suites.audit._vet import raised, run
@@ -43,7 +48,76 @@ def drafts(subject: Subject) -> Iterator[Draft]:
             if _home(subject, call) == subject.dtype and _as_announced(error, call) and _knowable(call):
                 requires = "out" if "out" in call.kwargs else ""
                 found.append(Draft(_words(raised(call)), call, variant, entry, fails=True, requires=requires))
-    yield from spread(found, FAMILIES["errors"])
+    most = FAMILIES["errors"]
+    chosen = spread(found, most - min(most // 2, _SPOILT))
+    yield from chosen
+    yield from _spoilt(subject)
+
+
+def _spoilt(subject: Subject) -> Iterator[Draft]:
+    """Yield samples with one argument spoilt, kind by kind, where PyTorch refuses them; under one dtype."""
+    if subject.dtype != subject.operator.dtypes[0]:
+        return
+    for name, change in _CHANGES:
+        for sample in distinct(subject):
+            call = sample.call
+            places: list[tuple[int | str, Any]] = [*enumerate(call.args), *call.kwargs.items()]
+            for place, value in places:
+                for what, new in change(value, call):
+                    spoilt = _with(call, place, new)
+                    # No value is asked for: it is known from sizes and numbers, whatever the meta device says.
+                    error = raised(spoilt)
+                    if error and not _UNKNOWABLE.search(error):
+                        words = f"{name.format(place)}: {what}"
+                        yield Draft(words, spoilt, sample.variant, sample.entry, fails=True, group=f"{name} {place}")
+
+
+def _with(call: Call, place: int | str, value: Any) -> Call:
+    args = tuple(value if number == place else old for number, old in enumerate(call.args))
+    return Call(call.reference, args, {name: value if name == place else old for name, old in call.kwargs.items()})
+
+
+def _rank(call: Call) -> int:
+    return max((leaf.tensor.dim() for leaf in tensors(call)), default=0)
+
+
+def _too_high(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
+    if type(value) is int:
+        yield str(_rank(call)), _rank(call)
+    elif _dims(value):
+        yield str(_rank(call)), type(value)([*value[:-1], _rank(call)])
+
+
+def _too_low(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
+    if type(value) is int:
+        yield str(-_rank(call) - 1), -_rank(call) - 1
+    elif _dims(value):
+        yield str(-_rank(call) - 1), type(value)([*value[:-1], -_rank(call) - 1])
+
+
+def _twice(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
+    if _dims(value):
+        yield "twice", type(value)([*value, value[-1]])
+
+
+def _longer(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, torch.Tensor) and value.dim() and len(tensors(call)) > 1:
+        shape = (*value.shape[:-1], value.shape[-1] + 1)
+        if value.shape[-1] > 1:
+            yield "one longer", value.new_zeros(shape)
+
+
+def _dims(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(type(item) is int for item in value)
+
+
+_SPOILT = 6  # cases of this kind; more where OpInfo has fewer of its own
+_CHANGES: tuple[tuple[str, Callable[[Any, Call], Iterator[tuple[str, Any]]]], ...] = (
+    ("argument {} too high", _too_high),
+    ("argument {} too low", _too_low),
+    ("argument {} repeated", _twice),
+    ("last dimension of argument {}", _longer),
+)
 
 
 def _home(subject: Subject, call: Call) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from bringup.suites.audit._layouts import hostile, transposed
 from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._signature import alternatives
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import spread
+from bringup.suites.audit._tree import exchanged, spread
 from bringup.suites.audit._vet import run
 
 _WAYS: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor], bool], ...] = (
@@ -28,22 +29,29 @@ _WAYS: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor], bool], ...] = (
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
-    """Yield `out=` in five ways and `inplace=True`, each with another sample, where the signature has them."""
+    """Yield `out=` in five ways and `inplace=True` where the signature has them, with different samples."""
     names = {p.name for way in alternatives(subject.operator.signature) for p in way}
     chosen = spread([s for s in distinct(subject) if "out" not in s.call.kwargs], 4)
     if "inplace" in names:
         for sample in chosen[:2]:
             call = Call(sample.call.reference, sample.call.args, {**sample.call.kwargs, "inplace": True})
             yield Draft("inplace=True", call, sample.variant, sample.entry, plain=sample.call, requires="inplace")
-    # The judge compares what was written as it is: not where only a function of the result is defined.
-    if "out" not in names or any(postprocess_of(subject.operator.name, sample.call) for sample in chosen):
+    if "out" not in names:
         return
+    # The judge compares what was written as it is. Where only a function of the result is defined, because equal
+    # elements may be named in any order, there are none.
+    if any(postprocess_of(subject.operator.name, sample.call) for sample in chosen):
+        if subject.operator.category == "Linear Algebra":
+            return
+        chosen = [_without_ties(subject, sample) for sample in chosen]
     for number, (what, make, fails) in enumerate(_WAYS):
-        for sample in chosen[number % max(1, len(chosen)) :][:1]:
+        for sample in [*chosen[number % max(1, len(chosen)) :], *chosen[: number % max(1, len(chosen))]]:
             written = _with_out(sample, make)
             if written is not None and (what != "out= transposed" or _strided(written.kwargs["out"])):
                 plain = None if fails else sample.call
-                yield Draft(what, written, sample.variant, sample.entry, plain=plain, requires="out", fails=fails)
+                yield Draft(
+                    what, written, sample.variant, sample.entry, plain=plain, requires="out", fails=fails, group=what
+                )
 
 
 def _with_out(sample: Sample, make: Callable[[torch.Tensor], torch.Tensor]) -> Call | None:
@@ -56,6 +64,15 @@ def _with_out(sample: Sample, make: Callable[[torch.Tensor], torch.Tensor]) -> C
         return None
     out: Any = make(result) if isinstance(result, torch.Tensor) else tuple(make(leaf) for leaf in leaves)
     return Call(sample.call.reference, sample.call.args, {**sample.call.kwargs, "out": out})
+
+
+def _without_ties(subject: Subject, sample: Sample) -> Sample:
+    """Return the sample with whole numbers, all different, for the values of its data."""
+    new = {
+        leaf.index: torch.randperm(leaf.tensor.numel()).reshape(leaf.tensor.shape).to(leaf.tensor.dtype)
+        for leaf in subject.data(sample.call)
+    }
+    return replace(sample, call=exchanged(sample.call, new))
 
 
 def _strided(out: Any) -> bool:

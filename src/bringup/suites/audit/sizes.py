@@ -1,4 +1,7 @@
-"""Family `sizes`: lengths around the blocks of kernels, above 2^20 elements, and many programs along every axis."""
+"""Family `sizes`: lengths around the blocks of kernels, above 2^20 elements, and many programs along every axis.
+
+Arguments with a structure are repeated as they are, all together: indices that are written to twice write the same.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,16 @@ from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._families import MAX_INPUT
 from bringup.suites.audit._generic import Form, forms, others
 from bringup.suites.audit._numbers import changed
-from bringup.suites.audit._pool import Pool, lengths
+from bringup.suites.audit._pool import Pool, distinct, lengths
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import elements, shape_text, spread, tensors, turns
+from bringup.suites.audit._tree import elements, exchanged, shape_text, spread, tensors, turns
 
 _AROUND = ((127, 128, 129), (1023, 1024, 1025), (4095, 4096, 4097))
 _HUGE = (1 << 20) + 7  # a tail that is odd for every power of two
 _GRID = (33, 65, 129)  # many blocks of any size along each of three axes
 _SLOW = 1 << 14
+_TILED = 5003  # elements of a repeated sample
 _MODEST = 1 << 17  # elements where the work grows faster than the arguments
 
 
@@ -32,6 +36,8 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     most = _SLOW if among("slow", subject.operator) else most
     yield from turns(*map(_large, spread(made, 3)), _grown_large(pool, chosen, most))
     yield from turns(*map(_around, made), _grown(pool, chosen, most))
+    if among("repeatable", subject.operator):
+        yield from _tiled(subject)
     yield from changed(subject, [_HUGE, *(n for trio in _AROUND for n in random.sample(trio, 3))] * 2)
 
 
@@ -112,6 +118,25 @@ def _huge(pool: Pool, sample: Sample) -> Iterator[Draft]:
     for old in lengths(sample)[:1]:
         if list(largest.shape).count(old) == 1:
             yield from _draft(pool, sample, {old: _beyond(old, largest.numel())}, MAX_INPUT)
+
+
+def _tiled(subject: Subject) -> Iterator[Draft]:
+    """Repeat samples along the first axis, so often that there are some thousands of elements, or far more."""
+    for number, sample in enumerate(spread(distinct(subject), 4)):
+        leaves = tensors(sample.call)
+        rank = max(leaf.tensor.dim() for leaf in leaves)
+        largest = max(leaf.tensor.numel() for leaf in leaves)
+        times = (_TILED, _MODEST // 2)[number % 2] // largest + 1
+        for least in (1, rank):  # every tensor, or only those of the most dimensions
+            new = {
+                leaf.index: leaf.tensor.repeat(times, *[1] * (leaf.tensor.dim() - 1))
+                for leaf in leaves
+                if leaf.tensor.dim() >= max(1, least)
+            }
+            if new:
+                what = f"repeated {times} times"
+                call = exchanged(sample.call, new)
+                yield Draft(what, call, sample.variant, sample.entry, group=f"{id(sample)} tiled", steady=True)
 
 
 def _beyond(length: int, elements: int) -> int:
