@@ -10,6 +10,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
@@ -170,17 +171,29 @@ class JudgePool:
         }
 
     def _environment(self, seed: int) -> dict[str, Any]:
-        versions = {"bringup": __version__, "python": ".".join(map(str, sys.version_info[:3]))}
-        for name in KNOWN_VERSIONS:
-            with contextlib.suppress(PackageNotFoundError):
-                versions[name] = version(name)
         return {
             "target": self.target_spec,
-            "chip": digest(json.dumps(self.target.facts(), sort_keys=True, default=str)) if self.target.facts() else "",
-            "versions": versions,
+            "chip": self._chip,
+            "versions": dict(self._versions),
             "seed": seed,
             "compile_for": list(self.compile_for),
         }
+
+    # Once for the pool: its processes keep the target and the packages that they have loaded.
+
+    @cached_property
+    def _chip(self) -> str:
+        """The digest of what is known of the target's chip, empty when nothing is."""
+        facts = self.target.facts()
+        return digest(json.dumps(facts, sort_keys=True, default=str)) if facts else ""
+
+    @cached_property
+    def _versions(self) -> dict[str, str]:
+        found = {"bringup": __version__, "python": ".".join(map(str, sys.version_info[:3]))}
+        for name in KNOWN_VERSIONS:
+            with contextlib.suppress(PackageNotFoundError):
+                found[name] = version(name)
+        return found
 
     async def _start(self) -> None:
         async with self._starting:
