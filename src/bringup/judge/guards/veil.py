@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +26,13 @@ class VeilCurtain(Watch):
         super().__init__(target, facts)
         self.kind = target.device.partition(":")[0]
         self.on = False
-        self.lifted = 0
+        self.lifted = False  # for the copy that is being made
         self.hidden: dict[int, tuple[Any, Any, Any]] = {}  # id -> storage, its memory, its true bytes
 
     @contextmanager
     def around(self, mode: dict[str, Any]) -> Iterator[None]:
         """Draw the curtain for a call that asks for it; afterwards everything is as the kernels left it."""
-        self.on, self.lifted = bool(mode.get("veil")), 0
+        self.on, self.lifted = bool(mode.get("veil")), False
         try:
             yield
         finally:
@@ -51,24 +51,25 @@ class VeilCurtain(Watch):
         """Return a context in which a kernel with these arguments sees true values."""
         if self.on:
             self._track_all((args, tuple(kwargs.values())))
-        return self._lift()
+        return self._swapped(self._show, self._hide)
 
     def drawn(self) -> AbstractContextManager[None]:
         """Return a context in which the curtain is closed again: the wrapper's own code inside a launch."""
-        return self._drop()
+        return self._swapped(self._hide, self._show)
 
     def before(self, func: Any, args: Any, kwargs: Any) -> None:
         """Lift for a copy within the device, or onto it."""
         if self.on:
             self._track_all(args)
             if self._copies(func, args, kwargs):
-                self._show_once()
+                self._show()
+                self.lifted = True
 
     def after(self, func: Any, args: Any, result: Any) -> None:
         """Hide what came out, and everything else again."""
         if self.on:
             if self.lifted:
-                self.lifted = 0
+                self.lifted = False
                 self._hide()
             self._track_all((result,))
 
@@ -111,31 +112,17 @@ class VeilCurtain(Watch):
             truth.copy_(memory)
             memory.fill_(GARBAGE)
 
-    def _show_once(self) -> None:
-        self._show()
-        self.lifted = 1
-
     @contextmanager
-    def _lift(self) -> Iterator[None]:
+    def _swapped(self, enter: Callable[[], None], leave: Callable[[], None]) -> Iterator[None]:
+        """Show or hide for a while."""
         if not self.on:
             yield
             return
-        self._show()
+        enter()
         try:
             yield
         finally:
-            self._hide()
-
-    @contextmanager
-    def _drop(self) -> Iterator[None]:
-        if not self.on:
-            yield
-            return
-        self._hide()
-        try:
-            yield
-        finally:
-            self._show()
+            leave()
 
 
 class Veil(Rerun):
