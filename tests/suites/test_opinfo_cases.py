@@ -112,8 +112,13 @@ def test_other_seeds_give_other_values_of_the_same_cases(suite: OpInfoSuite, see
             assert digest(cases) != digest(suite.materialise(name, dtype))
 
 
+def own(suite: OpInfoSuite, name: str, dtype: str) -> list[CaseInputs]:
+    """OpInfo's cases, without those that were added to the gate."""
+    return [case for case in suite.materialise(name, dtype) if "added" not in case.notes]
+
+
 def test_variants_follow_one_another(suite: OpInfoSuite) -> None:
-    variants = [case.variant for case in suite.materialise("max", "float32")]
+    variants = [case.variant for case in own(suite, "max", "float32")]
     assert list(dict.fromkeys(variants)) == list(suite.operator("max").variants)
     assert variants == sorted(variants, key=suite.operator("max").variants.index)
 
@@ -175,7 +180,7 @@ def test_rearranged_calls_agree_with_opinfo(suite: OpInfoSuite, name: str) -> No
 
 def test_factories_name_their_device(suite: OpInfoSuite) -> None:
     for name in ("arange", "eye", "tril_indices", "signal.windows.hann", "full", "empty_permuted"):
-        for case in suite.materialise(name, suite.operator(name).dtypes[0]):
+        for case in own(suite, name, suite.operator(name).dtypes[0]):
             assert case.notes["factory"]
             args, kwargs = on_device(case, "meta")
             assert kwargs["device"] == "meta"
@@ -192,7 +197,7 @@ def test_positional_devices_are_found(suite: OpInfoSuite) -> None:
 
 
 def test_copies_keep_storages_and_strides(suite: OpInfoSuite) -> None:
-    for case in suite.materialise("as_strided", "float32"):
+    for case in own(suite, "as_strided", "float32"):
         args, kwargs = copy_arguments(case.args, dict(case.kwargs))
         assert torch.equal(case.reference(*args, **kwargs), case.reference(*case.args, **case.kwargs))
         assert args[0].stride() == case.args[0].stride()
@@ -280,7 +285,7 @@ def test_a_kernel_that_is_broken_in_a_dtype_is_not_the_reference(suite: OpInfoSu
 
 def close(one: Any, other: Any) -> bool:
     try:
-        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3, equal_nan=True)
     except (AssertionError, TypeError, ValueError):
         return False
     return True
@@ -297,7 +302,7 @@ def full(cases: Sequence[CaseInputs], elements: int = 4) -> list[CaseInputs]:
 
 def test_signs_of_factors_are_open_and_the_factors_are_not(suite: OpInfoSuite) -> None:
     for name in ("svd", "linalg.svd", "qr", "linalg.qr"):
-        for case in full(suite.materialise(name, "float32")):
+        for case in full(own(suite, name, "float32")):
             result = tuple(case.reference(*case.args, **case.kwargs))
             if not result[0].numel():
                 continue

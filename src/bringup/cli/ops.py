@@ -233,7 +233,7 @@ def _print_list(
         table.add_row(operator.name, operator.category, *counts, str(operator.cases_total), *more, remark)
     console.print(table)
     cases = sum(operator.cases_total for operator in operators) - added
-    words = f"{cases:,} cases + {added:,} added (published audit cases)" if added else f"{cases:,} cases"
+    words = f"{cases:,} cases + {added:,} added (of the audit's families)" if added else f"{cases:,} cases"
     console.print(f"\n{len(operators)} listed ({which.value}), {words}. Suite {suite.name}:", highlight=False)
     for step, count, left in _funnel(suite):
         console.print(f"  {count:4} operators, {left:6,} cases   after: {step}", highlight=False)
@@ -267,7 +267,7 @@ def _print_operator(operator: Operator) -> None:
     table.add_row("cases", f"{operator.cases_total} ({counts})" if counts else "none in the five dtypes")
     if operator.cases_added:
         own = operator.cases_total - operator.cases_added
-        table.add_row("", f"{own} of the suite's source + {operator.cases_added} added (published audit cases)")
+        table.add_row("", f"{own} of the suite's source + {operator.cases_added} added (of the audit's families)")
     table.add_row("overloads", "\n".join(operator.overloads) or "none reaches the dispatcher")
     calls = [
         f"{shape.positional} positional{''.join(f', {keyword}=' for keyword in shape.keywords)}"

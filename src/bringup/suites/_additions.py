@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -25,6 +26,8 @@ from bringup.suites._cache import torch_version
 from bringup.verdict import CaseId, Record
 
 SHIPPED = "gate-additions.yaml"
+BREADTH = "gate-breadth.json"
+BREADTH_REASON = "breadth"
 HEADER = """\
 # Cases of the audit suite that belong to the gate; written by `bringup audit vacuity --add` and `... publish`.
 # operator -> dtype -> cases: the key in the audit suite, the seed it is drawn with, and why it was added.
@@ -97,17 +100,20 @@ class Additions(Record):
 
     def merged(self, other: Additions) -> Additions:
         """Return these additions followed by `other`'s."""
-        merged = self
+        added = {name: dict(dtypes) for name, dtypes in self.additions.items()}
         for operator, dtypes in other.additions.items():
             for dtype, cases in dtypes.items():
-                merged = merged.with_cases(operator, dtype, cases, redraw=False)
-        draws = {name: {d: dict(f) for d, f in dtypes.items()} for name, dtypes in merged.audit_draws.items()}
+                known = {(case.key, case.seed) for case in self.of(operator, dtype)}
+                fresh = tuple(case for case in cases if (case.key, case.seed) not in known)
+                if fresh:
+                    added.setdefault(operator, {})[dtype] = (*self.of(operator, dtype), *fresh)
+        draws = {name: {d: dict(f) for d, f in dtypes.items()} for name, dtypes in self.audit_draws.items()}
         for operator, by_dtype in other.audit_draws.items():
             for dtype, families in by_dtype.items():
                 mine = draws.setdefault(operator, {}).setdefault(dtype, {})
                 for family, count in families.items():
                     mine[family] = mine.get(family, 0) + count
-        return merged.model_copy(update={"audit_draws": draws})
+        return self.model_copy(update={"additions": added, "audit_draws": draws})
 
 
 def family_of(key: str) -> str:
@@ -125,9 +131,21 @@ def drawn_seed(seed: int, operator: str, dtype: str, family: str, draw: int) -> 
 
 @functools.cache
 def shipped_additions() -> Additions:
-    """Return the additions that ship with bringup."""
-    source = files("bringup.suites").joinpath("data", SHIPPED)
-    return _parse(source.read_text(encoding="utf-8"), SHIPPED) if source.is_file() else Additions()
+    """Return the additions that ship with bringup: those that close vacuous gates, then the breadth of every gate."""
+    data = files("bringup.suites").joinpath("data")
+    source, breadth = data.joinpath(SHIPPED), data.joinpath(BREADTH)
+    found = _parse(source.read_text(encoding="utf-8"), SHIPPED) if source.is_file() else Additions()
+    return found.merged(_breadth(json.loads(breadth.read_text(encoding="utf-8")))) if breadth.is_file() else found
+
+
+def _breadth(content: Mapping[str, Any]) -> Additions:
+    """Read what `bringup.audit.breadth` chose: one seed, and keys by operator and dtype."""
+    make, same = Addition.model_construct, {"seed": content["seed"], "reason": BREADTH_REASON}  # thousands: unchecked
+    added = {
+        operator: {dtype: tuple(make(key=key, **same) for key in keys) for dtype, keys in found.items()}
+        for operator, found in content["operators"].items()
+    }
+    return Additions.model_construct(torch=content["torch"], additions=added, audit_draws={})
 
 
 def additions_for(path: str | None) -> Additions:
@@ -203,7 +221,8 @@ def added_cases(
 
     With seed 0 each case has the values that it was published with; any other seed of the gate draws others for the
     same recipes. Raises EnvironmentFault for a key that the audit suite does not have; with another torch version
-    than that of the file such a case is left out instead.
+    than that of the file such a case is left out instead, and so is one that is there for breadth: which drafts the
+    audit keeps depends on the processor too.
     """
     wanted = additions.of(operator, dtype)
     if not wanted:
@@ -228,7 +247,7 @@ def added_cases(
     for addition in wanted:
         made = found.get((_gate_seed(addition, operator, dtype, seed), addition.key))
         if made is None:
-            if same_torch:
+            if same_torch and addition.reason != BREADTH_REASON:
                 raise EnvironmentFault(
                     f"gate addition {operator}[{dtype}] {addition.key}: the audit suite has no such case; "
                     "correct the additions file, or write it anew with `bringup audit vacuity --add`"

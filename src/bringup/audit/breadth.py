@@ -1,0 +1,99 @@
+"""The breadth of a gate: audit cases of every kind that OpInfo's samples lack, for every operator.
+
+OpInfo's samples are small, contiguous and well-formed: a kernel that forgets its last program, reads a transposed input
+flat or accepts a dimension that is not there passes them. So every gate gets some cases of the audit's families,
+drawn under a seed that is not the audit's: they are public, the audit's own stay unseen. `scripts/gate_breadth.py`
+writes the file that ships.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from bringup.operators import Operator
+from bringup.suites import CaseInputs, Suite, torch_build
+
+SEED = 1  # the audit's is 0 unless it is asked for another
+MOST = 1 << 19  # elements of a case: a gate is judged far more often than an audit
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is wanted of one family: cases whose titles contain a text, one for each, or a number of any."""
+
+    family: str
+    containing: Sequence[str] = ()
+    number: int = 0  # spread over what there is
+    largest: int = 0  # those with the most elements
+    dtype: int = 0  # 0: the operator's first dtype, 1: a half precision, 2: an integer type
+
+
+KINDS = (
+    Kind("sizes", largest=1, number=2),
+    Kind("matrices", largest=2),
+    Kind("layout", ("transposed", "at an odd offset", "expanded")),
+    Kind("calls", ("every argument by name",)),
+    Kind("calls", ("left to its default",), number=1),
+    Kind("out", ("of the right shape", "transposed")),
+    Kind("errors", number=3),
+    Kind("promotion", number=2),
+    Kind("values", ("NaN", "infinities", "ascending"), dtype=1),
+    Kind("values", ("largest and smallest integers",), dtype=2),
+    Kind("empty", number=1, dtype=1),
+    Kind("random", number=1, dtype=1),
+    Kind("options", number=1),
+)
+
+
+def breadth_of(operator: Operator, audit: Suite) -> dict[str, list[str]]:
+    """Choose the cases of one operator: keys of the audit suite, drawn with `SEED`, by dtype."""
+    built: dict[str, Sequence[CaseInputs]] = {}
+    chosen: dict[str, list[str]] = {}
+    for kind in KINDS:
+        dtype = _dtype(operator.dtypes, kind.dtype)
+        if dtype is None:
+            continue
+        if dtype not in built:
+            built[dtype] = audit.materialise(operator.name, dtype, SEED)
+        cases = [c for c in built[dtype] if c.notes["family"] == kind.family and _elements(c) <= MOST]
+        keys = chosen.setdefault(dtype, [])
+        keys += [key for key in dict.fromkeys(c.notes["key"] for c in _wanted(kind, cases)) if key not in keys]
+    return {dtype: keys for dtype, keys in chosen.items() if keys}
+
+
+def _dtype(dtypes: Sequence[str], which: int) -> str | None:
+    wanted: tuple[tuple[str, ...], ...] = (tuple(dtypes[:1]), ("bfloat16", "float16"), ("int64", "int32"))
+    found = next((dtype for dtype in wanted[which] if dtype in dtypes), None)
+    return dtypes[0] if found is None and which == 1 else found
+
+
+def _wanted(kind: Kind, cases: list[CaseInputs]) -> Iterable[CaseInputs]:
+    for text in kind.containing:
+        yield from [c for c in cases if text in c.title][:1]
+    by_size = sorted(cases, key=_elements, reverse=True)[: kind.largest]
+    yield from by_size
+    taken = {id(c) for c in by_size}
+    rest = [c for c in cases if id(c) not in taken and not any(text in c.title for text in kind.containing)]
+    if kind.number and rest:
+        yield from rest[:: max(1, len(rest) // kind.number)][: kind.number]
+
+
+def _elements(case: CaseInputs) -> int:
+    leaves = pytree.tree_leaves((case.args, case.kwargs))
+    return sum(leaf.numel() for leaf in leaves if isinstance(leaf, torch.Tensor))
+
+
+def write_breadth(path: Path, chosen: Mapping[str, Mapping[str, Sequence[str]]]) -> int:
+    """Write the choice for all operators, one line each; return the number of cases."""
+    head: dict[str, Any] = {"torch": ".".join(torch_build().split(".")[:2]), "seed": SEED}
+    lines = [f"  {json.dumps(name)}: {json.dumps(found)}" for name, found in chosen.items() if found]
+    text = json.dumps(head)[:-1] + ',\n"operators": {\n' + ",\n".join(lines) + "\n}}\n"
+    path.write_text(text, encoding="utf-8")
+    return sum(len(keys) for found in chosen.values() for keys in found.values())
