@@ -10,8 +10,7 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from bringup.judge.guards import WATCHES, VeilCurtain, Watch
-from bringup.judge.guards.events import HostEvents
+from bringup.judge.guards import WATCHES, Watch
 
 
 def _dispatch(watches: tuple[Watch, ...]) -> TorchDispatchMode:
@@ -49,7 +48,7 @@ class Overseer:
         """Create the watches with these ids; `start` them before the candidate is loaded."""
         self.watches = tuple(watch(target, facts) for watch in WATCHES if watch.id in ids)
         self.fault: BaseException | None = None  # the device's, raised by a launch of this call
-        self.veil = next((w for w in self.watches if isinstance(w, VeilCurtain)), None)
+        self.veil = next((w for w in self.watches if w.id == "veil"), None)  # read by nobody but an exploit
         self.target = target
         self.ghost = False
 
@@ -60,7 +59,7 @@ class Overseer:
 
     def builtins(self) -> dict[str, Any] | None:
         """Return the builtins for the candidate's module where a watch has its own."""
-        return next((w.builtins() for w in self.watches if isinstance(w, HostEvents)), None)
+        return next((own for watch in self.watches if (own := watch.builtins()) is not None), None)
 
     @contextmanager
     def loading(self) -> Iterator[None]:
@@ -74,9 +73,9 @@ class Overseer:
         self.ghost, self.fault = bool(mode.get("ghost")), None
         protected = self.target.worker_protect(storages if mode.get("read_only") else [])
         with self.target.worker_order(mode.get("order")), protected, self._around(mode):
-            if self.veil is not None:
-                with _disable_current_modes():
-                    self.veil.inputs(storages)
+            with _disable_current_modes():
+                for watch in self.watches:
+                    watch.inputs(storages)
             yield
 
     @contextmanager
@@ -104,15 +103,14 @@ class Overseer:
     @contextmanager
     def launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
         """Stand aside while a kernel with these arguments is launched; nothing else of the candidate's runs then."""
-        for watch in self.watches:
-            watch.launching(kernel, args, kwargs)
         with ExitStack() as stack:
             stack.enter_context(_undisturbed())
+            # With modes on: what a watch looks at here may be code of the candidate's, a property say.
+            for watch in self.watches:
+                watch.launching(kernel, args, kwargs)
             stack.enter_context(_disable_current_modes())
             for watch in self.watches:
                 stack.enter_context(watch.outside())
-            if self.veil is not None:
-                stack.enter_context(self.veil.launch(args, kwargs))
             yield
 
     def failed(self, error: BaseException) -> None:
@@ -125,11 +123,8 @@ class Overseer:
 
         def watched(*args: Any, **kwargs: Any) -> Any:
             with ExitStack() as stack:
-                if self.veil is not None:
-                    stack.enter_context(self.veil.drawn())
-                for watch in self.watches:
-                    if isinstance(watch, HostEvents):
-                        stack.enter_context(watch.around({}))
+                for watch in reversed(self.watches):  # as they come back after the launch
+                    stack.enter_context(watch.inside())
                 if self.watches:
                     stack.enter_context(_dispatch(self.watches))
                 return function(*args, **kwargs)

@@ -38,6 +38,6 @@ def guards_but(without: Iterable[str]) -> tuple[str, ...]:
 
 
 __all__ = [
-    "CHECKS", "GUARDS", "IDS", "RERUNS", "WATCHES", "Check", "Finding", "Guard", "Rerun", "VeilCurtain", "Watch",
-    "guards_but", "spread",
+    "CHECKS", "GUARDS", "IDS", "RERUNS", "WATCHES", "Check", "Finding", "Guard", "Rerun", "Watch", "guards_but",
+    "spread",
 ]  # fmt: skip

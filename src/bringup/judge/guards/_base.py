@@ -52,19 +52,30 @@ class Watch(Guard):
     def start(self) -> None:
         """Prepare, before the candidate's module is executed."""
 
+    def builtins(self) -> dict[str, Any] | None:
+        """Return the builtins that the candidate's module gets, None for the usual ones."""
+        return None
+
+    def loaded(self, module: Any) -> None:
+        """See the candidate's module when it has been executed."""
+
     def around(self, mode: dict[str, Any]) -> AbstractContextManager[Any]:
         """Return a context for one call of the wrapper (`mode`: how the judge wants this call)."""
         return nullcontext()
+
+    def inputs(self, storages: list[Any]) -> None:
+        """See the storages of the arguments before the wrapper runs, with dispatch modes off."""
+
+    def launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """See a launch that the wrapper is about to make."""
 
     def outside(self) -> AbstractContextManager[Any]:
         """Return a context for what is not the wrapper's doing: the launch of a kernel."""
         return nullcontext()
 
-    def loaded(self, module: Any) -> None:
-        """See the candidate's module when it has been executed."""
-
-    def launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """See a launch that the wrapper is about to make."""
+    def inside(self) -> AbstractContextManager[Any]:
+        """Return a context for what is the wrapper's doing within a launch: a grid, a hook."""
+        return nullcontext()
 
     def before(self, func: Any, args: Any, kwargs: Any) -> None:
         """See an ATen call that the wrapper is about to make."""

@@ -6,7 +6,7 @@ import builtins
 import sys
 import sysconfig
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from bringup.judge._loader import FILENAME
@@ -85,6 +85,10 @@ class HostEvents(Watch):
             yield
         finally:
             self.listening = was
+
+    def inside(self) -> AbstractContextManager[None]:
+        """Listen to the wrapper's own code."""
+        return self.around({})
 
     def builtins(self) -> dict[str, Any]:
         """Return the builtins that the candidate's module gets: the known ways out report themselves.

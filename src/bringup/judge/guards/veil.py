@@ -47,13 +47,19 @@ class VeilCurtain(Watch):
             for storage in storages:
                 self._track(storage)
 
-    def launch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AbstractContextManager[None]:
-        """Return a context in which a kernel with these arguments sees true values."""
+    def launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Hide the arguments that were not known yet: `outside` shows a kernel what is hidden, and hides it again."""
         if self.on:
-            self._track_all((args, tuple(kwargs.values())))
+            from torch.utils._python_dispatch import _disable_current_modes
+
+            with _disable_current_modes():
+                self._track_all((args, tuple(kwargs.values())))
+
+    def outside(self) -> AbstractContextManager[None]:
+        """Return a context in which a kernel sees true values."""
         return self._swapped(self._show, self._hide)
 
-    def drawn(self) -> AbstractContextManager[None]:
+    def inside(self) -> AbstractContextManager[None]:
         """Return a context in which the curtain is closed again: the wrapper's own code inside a launch."""
         return self._swapped(self._hide, self._show)
 
