@@ -48,7 +48,6 @@ class Overseer:
         """Create the watches with these ids; `start` them before the candidate is loaded."""
         self.watches = tuple(watch(target, facts) for watch in WATCHES if watch.id in ids)
         self.fault: BaseException | None = None  # the device's, raised by a launch of this call
-        self.veil = next((w for w in self.watches if w.id == "veil"), None)  # read by nobody but an exploit
         self.target = target
         self.ghost = False
 
