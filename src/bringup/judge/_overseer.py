@@ -24,7 +24,12 @@ def _dispatch(watches: tuple[Watch, ...]) -> TorchDispatchMode:
             kwargs = kwargs or {}
             for watch in watches:
                 watch.before(func, args, kwargs)
-            result = func(*args, **kwargs)
+            try:
+                result = func(*args, **kwargs)
+            except BaseException:
+                for watch in watches:
+                    watch.broken(func)
+                raise
             for watch in watches:
                 watch.after(func, args, result)
             return result

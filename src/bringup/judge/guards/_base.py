@@ -80,6 +80,9 @@ class Watch(Guard):
     def before(self, func: Any, args: Any, kwargs: Any) -> None:
         """See an ATen call that the wrapper is about to make."""
 
+    def broken(self, func: Any) -> None:
+        """See that an ATen call raised: nothing comes `after` it."""
+
     def after(self, func: Any, args: Any, result: Any) -> None:
         """See the result of an ATen call."""
 

@@ -6,6 +6,7 @@ the watches stand aside, or the judge when it writes results down. So nobody loo
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from bringup.judge.guards._base import Finding, Watch
@@ -83,5 +84,7 @@ def _is_launchable(value: Any, kind: type) -> bool:
 
     if kind is torch.dtype or _is_tensor(value, kind):
         return True
-    # Triton's own objects: constants, dtypes, jit functions, tensor descriptors.
-    return kind.__module__.partition(".")[0] == "triton"
+    # Triton's own objects: constants, dtypes, jit functions, tensor descriptors. A class may say that it is Triton's.
+    name = type.__getattribute__(kind, "__module__")
+    module = sys.modules.get(name) if type(name) is str and name.partition(".")[0] == "triton" else None
+    return module is not None and vars(module).get(type.__getattribute__(kind, "__name__")) is kind

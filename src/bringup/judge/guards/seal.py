@@ -93,14 +93,14 @@ class Seal(Watch):
     def loaded(self, module: Any) -> None:
         """Seal the candidate's own functions and kernels: what is compiled is what is launched."""
         for name, value in list(vars(module).items()):
-            if callable(value) or hasattr(value, "fn"):
+            if callable(value) or _wrapped(value) is not None:
                 inner = self._press_own(module, name, value)
                 if inner is not value and getattr(getattr(inner, "__code__", None), "co_name", name) != name:
                     self._tell([f"replaced its own {name}"])  # while the module was executed
 
     def _press_own(self, module: Any, name: str, value: Any) -> Any:
         chain = [(vars(module), name, value)]
-        while (inner := getattr(value, "fn", None)) is not None:
+        while (inner := _wrapped(value)) is not None:
             chain.append((value, "fn", inner))
             value = inner
         self.own.append((name, chain))
@@ -154,7 +154,16 @@ class Seal(Watch):
 
 
 def _held(holder: Any, key: str) -> Any:
-    return holder.get(key) if isinstance(holder, dict) else getattr(holder, key, None)
+    return holder.get(key) if isinstance(holder, dict) else _wrapped(holder)
+
+
+def _wrapped(value: Any) -> Any:
+    """Return what an object holds as `fn`, as Triton's kernels do, without running code of its class."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return held.get("fn") if type(held) is dict else None
 
 
 def _modes() -> tuple[int, int]:

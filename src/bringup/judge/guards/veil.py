@@ -74,10 +74,14 @@ class VeilCurtain(Watch):
     def after(self, func: Any, args: Any, result: Any) -> None:
         """Hide what came out, and everything else again."""
         if self.on:
-            if self.lifted:
-                self.lifted = False
-                self._hide()
+            self.broken(func)
             self._track_all((result,))
+
+    def broken(self, func: Any) -> None:
+        """Hide again what was shown for a copy, whether that was made or not."""
+        if self.on and self.lifted:
+            self.lifted = False
+            self._hide()
 
     def _copies(self, func: Any, args: Any, kwargs: Any) -> bool:
         import torch
