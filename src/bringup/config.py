@@ -95,7 +95,7 @@ class RunConfig(Section):
     ops: tuple[str, ...] = ("all",)  # globs, @file, all, recorded
     dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")  # of the gate
     seed: int = 0  # of the cases' inputs
-    additions: str | None = None  # file of published audit cases that join the gate, on top of the shipped ones
+    additions: str | None = None  # file of cases that join the gate after the shipped ones; `alone`: OpInfo's only
     target: str = "vpe:pe64"  # NAME or NAME:PROFILE
     jobs: int = Field(default=2, ge=1)  # judge workers
     sessions: int = Field(default=64, ge=1)  # sessions under way at once (they mostly wait for the model)
@@ -111,7 +111,9 @@ class RunConfig(Section):
     @property
     def suite_spec(self) -> str:
         """The suite as `get_suite` takes it: with the additions file, if there is one."""
-        return self.suite if self.additions is None else f"{self.suite}:{Path(self.additions).resolve()}"
+        if self.additions is None or self.additions == "alone":
+            return self.suite if self.additions is None else f"{self.suite}:alone"
+        return f"{self.suite}:{Path(self.additions).resolve()}"
 
 
 def load_config(path: Path | None, overrides: dict[str, Any] | None = None) -> RunConfig:

@@ -3,7 +3,7 @@
 A gate that a trivial candidate passes gets cases of the `audit` suite that refuse it; a case that failed in an audit
 may be published as well, so that a session can work on it. What is published is no audit any more: the audit draws
 its family's values anew (`audit_draws` counts how often). The shipped file is part of the suite; a user's own file,
-named as `opinfo:PATH`, comes on top of it.
+named as `opinfo:PATH`, comes on top of it; `opinfo:alone` has OpInfo's own cases only, as in the papers.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from bringup.suites._cache import torch_version
 from bringup.verdict import CaseId, Record
 
 SHIPPED = "gate-additions.yaml"
+ALONE = "alone"  # in the place of a file: OpInfo's own cases and no others
 BREADTH = "gate-breadth.json"
 BREADTH_REASON = "breadth"
 HEADER = """\
@@ -149,7 +150,12 @@ def _breadth(content: Mapping[str, Any]) -> Additions:
 
 
 def additions_for(path: str | None) -> Additions:
-    """Return the shipped additions, and on top of them those of the user's file; raises ConfigError."""
+    """Return the shipped additions, and on top of them those of the user's file; raises ConfigError.
+
+    The path `alone` stands for no additions at all.
+    """
+    if path == ALONE:
+        return Additions()
     return shipped_additions() if path is None else shipped_additions().merged(read_additions(path))
 
 
@@ -217,7 +223,9 @@ def _scalar(text: str) -> str:
 def added_cases(
     additions: Additions, operator: str, dtype: str, first_index: int, seed: int = 0
 ) -> Sequence[CaseInputs]:
-    """Rebuild the published cases of an operator in one dtype; their indices go on from `first_index`.
+    """Rebuild the published cases of an operator in one dtype.
+
+    Their indices go on from `first_index`, also behind a case that is left out.
 
     With seed 0 each case has the values that it was published with; any other seed of the gate draws others for the
     same recipes. Raises EnvironmentFault for a key that the audit suite does not have; with another torch version
@@ -244,7 +252,7 @@ def added_cases(
             }
     cases: list[CaseInputs] = []
     same_torch = additions.torch in {"", ".".join(torch_version().split(".")[:2])}
-    for addition in wanted:
+    for place, addition in enumerate(wanted):
         made = found.get((_gate_seed(addition, operator, dtype, seed), addition.key))
         if made is None:
             if same_torch and addition.reason != BREADTH_REASON:
@@ -253,7 +261,7 @@ def added_cases(
                     "correct the additions file, or write it anew with `bringup audit vacuity --add`"
                 )
             continue
-        identity = CaseId(operator=operator, dtype=dtype, index=first_index + len(cases), seed=seed)
+        identity = CaseId(operator=operator, dtype=dtype, index=first_index + place, seed=seed)
         notes: Mapping[str, Any] = {**made.notes, "added": addition.reason}
         cases.append(replace(made, case=identity, notes=notes))
     return cases
