@@ -3,7 +3,9 @@
 A draft is left out when
 - the reference raises (in the errors' case: when it does not), or needs more elements than the caps;
 - a tensor is not dense, or of a dtype that neither the gate's five, bool nor the operator's own samples show;
-- the operator is one that returns memory as it finds it (`empty`);
+- the operator is one that returns memory as it finds it (`empty`), or writes to arguments whose elements share memory;
+- PyTorch's own result is further from the same function in double precision than the tolerance, or at the edge of the
+  dtype's range: then a rounding decision in the middle is compared, or PyTorch is wrong;
 - the result is not defined: it changes when PyTorch fills fresh memory with NaN, or (where a family asks for it) when
   the same values lie in memory otherwise.
 """
@@ -32,6 +34,7 @@ from bringup.suites.audit._tree import elements, mapped, tensors
 from bringup.verdict import CaseId
 
 _OWN_ERROR = 64  # of PyTorch itself, in units of the dtype's precision, above which a decision must be behind it
+_EDGE = 0.99  # of the largest finite value: what is beyond may round to infinity or not
 _META_FROM = 1 << 12  # from so many input elements on, the result's size is asked of the meta device first
 
 
@@ -41,6 +44,8 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         return None
     inputs = [leaf.tensor for leaf in tensors(draft.call)]
     if sum(tensor.numel() for tensor in inputs) > MAX_INPUT or not all(_known(t, subject) for t in inputs):
+        return None
+    if subject.operator.mutates and any(0 in t.stride() for t in inputs if t.numel() > 1):
         return None
     if draft.fails:
         error = raised(draft.call)
@@ -68,7 +73,9 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         post = made.postprocess or (lambda value: value)
         if draft.steady and not _alike(post(result), post(run(mapped(draft.call, stepped))), made):
             return None
-        return _judged_exactly(made, draft, subject, result) if draft.factor else made
+        if draft.factor:
+            return _judged_exactly(made, draft, subject, result)
+        return None if _inexact(made, draft.call, result) else made
     except Exception:  # whatever PyTorch raises: this input is not accepted
         return None
 
@@ -99,6 +106,35 @@ def _overflows(call: Call, inputs: list[torch.Tensor], result: Any) -> bool:
         one.is_floating_point() and one.shape == two.shape and not torch.equal(one.isfinite(), two.to(one).isfinite())
         for one, two in zip(found, exact, strict=False)
     )
+
+
+def _inexact(made: CaseInputs, call: Call, result: Any) -> bool:
+    """Whether PyTorch itself misses the result in double precision by more than the tolerance."""
+    if call.reference in DTYPE_BOUND or made.postprocess is not None:
+        return False
+    try:
+        args, kwargs = copy_arguments(call.args, call.kwargs, widen=True)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            twin = call.reference(*args, **kwargs)
+    except Exception:  # no such function in double precision
+        return False
+    for value, exact in zip(pytree.tree_leaves(result), pytree.tree_leaves(twin), strict=False):
+        if not isinstance(value, torch.Tensor) or value.dtype not in DEFAULTS or value.layout is not torch.strided:
+            continue
+        if not isinstance(exact, torch.Tensor) or exact.shape != value.shape or exact.dtype is not torch.float64:
+            continue
+        rtol, atol = (
+            given if given is not None else DEFAULTS[value.dtype][i] for i, given in enumerate((made.rtol, made.atol))
+        )
+        largest = torch.finfo(value.dtype).max
+        if bool(((exact.abs() > _EDGE * largest) & exact.isfinite()).any()):
+            return True
+        usable = value.isfinite() & exact.isfinite()
+        wide, exact = value[usable].double(), exact[usable]
+        if bool(((wide - exact).abs() > atol + rtol * exact.abs()).any()):
+            return True
+    return False
 
 
 def _judged_exactly(made: CaseInputs, draft: Draft, subject: Subject, result: Any) -> CaseInputs | None:

@@ -27,6 +27,9 @@ _WAYS: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor], bool], ...] = (
     ("out= of a dtype that the result cannot be cast to", lambda t: hostile(tuple(t.shape), _poorer(t.dtype)), True),
 )
 
+_WHOLE = {torch.bfloat16: 1 << 8, torch.float16: 1 << 11, torch.float32: 1 << 24}  # whole numbers up to here are exact
+_WHOLE |= {torch.int32: 1 << 31, torch.int64: 1 << 62}
+
 
 def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield `out=` in five ways and `inplace=True` where the signature has them, with different samples."""
@@ -43,7 +46,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     if any(postprocess_of(subject.operator.name, sample.call) for sample in chosen):
         if subject.operator.category == "Linear Algebra":
             return
-        chosen = [_without_ties(subject, sample) for sample in chosen]
+        chosen = [made for sample in chosen if (made := _without_ties(subject, sample)) is not None]
     for number, (what, make, fails) in enumerate(_WAYS):
         for sample in [*chosen[number % max(1, len(chosen)) :], *chosen[: number % max(1, len(chosen))]]:
             written = _with_out(sample, make)
@@ -66,8 +69,10 @@ def _with_out(sample: Sample, make: Callable[[torch.Tensor], torch.Tensor]) -> C
     return Call(sample.call.reference, sample.call.args, {**sample.call.kwargs, "out": out})
 
 
-def _without_ties(subject: Subject, sample: Sample) -> Sample:
-    """Return the sample with whole numbers, all different, for the values of its data."""
+def _without_ties(subject: Subject, sample: Sample) -> Sample | None:
+    """Return the sample with whole numbers, all different, for its data's values; None where the dtype has too few."""
+    if max((leaf.tensor.numel() for leaf in subject.data(sample.call)), default=0) > _WHOLE[subject.torch_dtype]:
+        return None
     new = {
         leaf.index: torch.randperm(leaf.tensor.numel()).reshape(leaf.tensor.shape).to(leaf.tensor.dtype)
         for leaf in subject.data(sample.call)

@@ -10,6 +10,8 @@ import math
 import random
 from collections.abc import Iterator
 
+import torch
+
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._families import MAX_INPUT
 from bringup.suites.audit._generic import Form, forms, others
@@ -36,7 +38,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     most = _SLOW if among("slow", subject.operator) else most
     yield from turns(*map(_large, spread(made, 3)), _grown_large(pool, chosen, most))
     yield from turns(*map(_around, made), _grown(pool, chosen, most))
-    if among("repeatable", subject.operator):
+    if among("repeatable", subject.operator) and subject.torch_dtype not in (torch.float16, torch.bfloat16):
         yield from _tiled(subject)
     yield from changed(subject, [_HUGE, *(n for trio in _AROUND for n in random.sample(trio, 3))] * 2)
 
@@ -121,7 +123,10 @@ def _huge(pool: Pool, sample: Sample) -> Iterator[Draft]:
 
 
 def _tiled(subject: Subject) -> Iterator[Draft]:
-    """Repeat samples along the first axis, so often that there are some thousands of elements, or far more."""
+    """Repeat samples along the first axis, so often that there are some thousands of elements, or far more.
+
+    What lands in one place is added up exactly: floating-point data is -1, 0 and 1.
+    """
     for number, sample in enumerate(spread(distinct(subject), 4)):
         leaves = tensors(sample.call)
         rank = max(leaf.tensor.dim() for leaf in leaves)
@@ -129,7 +134,7 @@ def _tiled(subject: Subject) -> Iterator[Draft]:
         times = (_TILED, _MODEST // 2)[number % 2] // largest + 1
         for least in (1, rank):  # every tensor, or only those of the most dimensions
             new = {
-                leaf.index: leaf.tensor.repeat(times, *[1] * (leaf.tensor.dim() - 1))
+                leaf.index: _whole(leaf.tensor).repeat(times, *[1] * (leaf.tensor.dim() - 1))
                 for leaf in leaves
                 if leaf.tensor.dim() >= max(1, least)
             }
@@ -137,6 +142,10 @@ def _tiled(subject: Subject) -> Iterator[Draft]:
                 what = f"repeated {times} times"
                 call = exchanged(sample.call, new)
                 yield Draft(what, call, sample.variant, sample.entry, group=f"{id(sample)} tiled", steady=True)
+
+
+def _whole(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.randint(-1, 2, tensor.shape).to(tensor.dtype) if tensor.is_floating_point() else tensor
 
 
 def _beyond(length: int, elements: int) -> int:
