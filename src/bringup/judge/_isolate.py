@@ -302,6 +302,7 @@ def home_in(scratch: str) -> None:
         "TMPDIR": temporary,
         "XDG_CACHE_HOME": os.path.join(scratch, ".cache"),
         "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": os.path.join(scratch, "inductor"),  # torch keeps the warm parent's otherwise
     }
     tempfile.tempdir = None
 
