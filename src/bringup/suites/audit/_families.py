@@ -20,7 +20,7 @@ FAMILIES: dict[str, int] = {
     "matrices": 4,
     "options": 2,
     "errors": 10,
-    "sizes": 8,
+    "sizes": 9,
 }
 MAX_CASES = sum(FAMILIES.values())
 
