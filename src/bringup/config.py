@@ -88,6 +88,9 @@ class Price(Section):
     cached_input: float | None = Field(default=None, ge=0)  # tokens read from the provider's cache; None: as `input`
 
 
+ALONE = "alone"  # in the place of a file of additions: the suite's own cases and no others
+
+
 class RunConfig(Section):
     """Everything that defines a run."""
 
@@ -111,9 +114,14 @@ class RunConfig(Section):
     @property
     def suite_spec(self) -> str:
         """The suite as `get_suite` takes it: with the additions file, if there is one."""
-        if self.additions is None or self.additions == "alone":
-            return self.suite if self.additions is None else f"{self.suite}:alone"
-        return f"{self.suite}:{Path(self.additions).resolve()}"
+        return suite_with(self.suite, self.additions)
+
+
+def suite_with(suite: str, additions: str | None) -> str:
+    """Return a suite's name as `get_suite` takes it, with a file of additions or `alone`."""
+    if not additions:
+        return suite
+    return f"{suite}:{additions if additions == ALONE else Path(additions).resolve()}"
 
 
 def load_config(path: Path | None, overrides: dict[str, Any] | None = None) -> RunConfig:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from bringup.config import load_config
+from bringup.config import RunConfig, load_config, suite_with
 from bringup.errors import ConfigError, EnvironmentFault
 from bringup.suites import Addition, Additions, get_suite, read_additions, write_additions
 from bringup.suites._additions import additions_for, drawn_seed, shipped_additions
@@ -161,3 +161,10 @@ def test_the_shipped_additions_belong_to_operators_and_say_why() -> None:
             assert all(shipped.draws(name, dtype)[case.family] for case in cases if case.seed == 0)
             assert all(case.seed == 1 for case in cases if case.reason == "breadth")
     assert additions_for(None) is shipped
+
+
+def test_alone_is_no_file() -> None:
+    assert RunConfig(additions="alone").suite_spec == suite_with("opinfo", "alone") == "opinfo:alone"
+    alone = get_suite("opinfo:alone").operator("abs")
+    assert alone.cases_added == 0
+    assert alone.own_counts == get_suite("opinfo").operator("abs").own_counts

@@ -9,6 +9,7 @@ from typing import Any
 
 from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
+from bringup.config import suite_with
 from bringup.errors import ConfigError, FormatError
 from bringup.store import Run
 
@@ -87,7 +88,7 @@ def of_run(run: Run) -> Subjects:
         tuple(found),
         target=str(config["target"]) if config.get("target") else None,
         dtypes=tuple(config.get("dtypes") or ()) or None,
-        suite=f"{suite}:{Path(str(additions)).resolve()}" if additions else suite,
+        suite=suite_with(suite, None if additions is None else str(additions)),
         left_out=left_out,
     )
 

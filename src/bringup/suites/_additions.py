@@ -20,13 +20,13 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, ValidationError
 
+from bringup.config import ALONE
 from bringup.errors import ConfigError, EnvironmentFault
 from bringup.suites._base import CaseInputs
 from bringup.suites._cache import torch_version
 from bringup.verdict import CaseId, Record
 
 SHIPPED = "gate-additions.yaml"
-ALONE = "alone"  # in the place of a file: OpInfo's own cases and no others
 BREADTH = "gate-breadth.json"
 BREADTH_REASON = "breadth"
 HEADER = """\
