@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch.utils import _pytree as pytree
-
 from bringup.operators import Operator
 from bringup.suites import CaseInputs, Suite, torch_build
 from bringup.suites.audit._draws import cases_by_key
+from bringup.suites.audit._tree import elements
 
 SEED = 1  # the audit's is 0 unless it is asked for another
 MOST = 1 << 16  # elements of a case: a gate is judged often, and on interpreters too
@@ -99,8 +97,7 @@ def _wanted(kind: Kind, cases: list[CaseInputs]) -> Iterable[CaseInputs]:
 
 
 def _elements(case: CaseInputs) -> int:
-    leaves = pytree.tree_leaves((case.args, case.kwargs))
-    return sum(leaf.numel() for leaf in leaves if isinstance(leaf, torch.Tensor))
+    return elements((case.args, case.kwargs))
 
 
 def write_breadth(path: Path, chosen: Mapping[str, Mapping[str, Sequence[str]]]) -> int:

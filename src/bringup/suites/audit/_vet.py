@@ -80,6 +80,17 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         return None
 
 
+def _twin(call: Call) -> list[Any] | None:
+    """Return the leaves of the same function's result in double precision, or None where there is no such function."""
+    try:
+        args, kwargs = copy_arguments(call.args, call.kwargs, widen=True)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return list(pytree.tree_leaves(call.reference(*args, **kwargs)))
+    except Exception:  # whatever PyTorch raises
+        return None
+
+
 def _overflows(call: Call, inputs: list[torch.Tensor], result: Any) -> bool:
     """Whether infinities or NaN in the result come from PyTorch's way of computing it, not from the operator.
 
@@ -94,12 +105,8 @@ def _overflows(call: Call, inputs: list[torch.Tensor], result: Any) -> bool:
         return True
     if not all(bool(tensor.isfinite().all()) for tensor in inputs if tensor.is_floating_point()):
         return False
-    try:
-        args, kwargs = copy_arguments(call.args, call.kwargs, widen=True)
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            twin = pytree.tree_leaves(call.reference(*args, **kwargs))
-    except Exception:  # no such function in double precision
+    twin = _twin(call)
+    if twin is None:
         return False
     exact = [leaf for leaf in twin if isinstance(leaf, torch.Tensor)]
     return any(
@@ -112,14 +119,10 @@ def _inexact(made: CaseInputs, call: Call, result: Any) -> bool:
     """Whether PyTorch itself misses the result in double precision by more than the tolerance."""
     if call.reference in DTYPE_BOUND or made.postprocess is not None:
         return False
-    try:
-        args, kwargs = copy_arguments(call.args, call.kwargs, widen=True)
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            twin = call.reference(*args, **kwargs)
-    except Exception:  # no such function in double precision
+    twin = _twin(call)
+    if twin is None:
         return False
-    for value, exact in zip(pytree.tree_leaves(result), pytree.tree_leaves(twin), strict=False):
+    for value, exact in zip(pytree.tree_leaves(result), twin, strict=False):
         if not isinstance(value, torch.Tensor) or value.dtype not in DEFAULTS or value.layout is not torch.strided:
             continue
         if not isinstance(exact, torch.Tensor) or exact.shape != value.shape or exact.dtype is not torch.float64:
