@@ -40,6 +40,11 @@ ENDINGS = [
         ),
     ),
     Hostile("stops itself", wrapper("os.kill(os.getpid(), signal.SIGSTOP)", "import os, signal"), ("timed_out",)),
+    Hostile(  # within the grace after the limit of 3 s
+        "crashes when its time is up",
+        wrapper("time.sleep(3.2)\nos.kill(os.getpid(), 11)", "import os, time"),
+        ("timed_out",),
+    ),
     Hostile("zombies", wrapper("for _ in range(20):\n    if os.fork() == 0:\n        os._exit(0)")),
     Hostile(
         "daemon",

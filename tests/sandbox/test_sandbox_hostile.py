@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -27,7 +29,9 @@ from bringup.verdict import Verdict
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ALL = [*RESOURCES, *ENDINGS, *ESCAPES]
 # No guard looks on: what holds here is the sandbox alone.
-CONFIG = JudgeConfig(case_seconds=3, candidate_seconds=60, memory_mb=1024, without_guards=tuple(guards_but(())))
+CONFIG = JudgeConfig(case_seconds=30, candidate_seconds=60, memory_mb=1024, without_guards=tuple(guards_but(())))
+# For what may end as a time-out; the rest must end by itself, however slow the machine.
+BRIEF = CONFIG.model_copy(update={"case_seconds": 3})
 
 
 @pytest.fixture(scope="module")
@@ -47,21 +51,42 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 server.accept()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def pool() -> AsyncIterator[JudgePool]:
-    async with JudgePool("interpreter", CONFIG, compiles=False) as judge:
-        yield judge
+@dataclass(frozen=True)
+class Pools:
+    """A judge whose cases have time enough, and one for candidates that may use all of theirs."""
+
+    patient: JudgePool
+    brief: JudgePool
+    isolation: dict[str, dict[str, str]]  # of their workers, as verdicts tell it
+
+    def of(self, hostile: Hostile) -> JudgePool:
+        return self.brief if "timed_out" in hostile.kinds else self.patient
+
+
+@contextlib.asynccontextmanager
+async def pools() -> AsyncIterator[Pools]:
+    async with (
+        JudgePool("interpreter", CONFIG, compiles=False) as patient,
+        JudgePool("interpreter", BRIEF, compiles=False) as brief,
+    ):
+        first, _ = await asyncio.gather(judged(patient, DOUBLE), judged(brief, DOUBLE))  # starts the processes
+        yield Pools(patient, brief, first.environment["isolation"])
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def degraded() -> AsyncIterator[JudgePool]:
-    """A judge whose workers believe that the system has no namespaces."""
+async def isolated() -> AsyncIterator[Pools]:
+    async with pools() as both:
+        yield both
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def degraded() -> AsyncIterator[Pools]:
+    """Judges whose workers believe that the system has no namespaces."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_pool, "PASSED_ENVIRONMENT", (*_pool.PASSED_ENVIRONMENT, "BRINGUP_SANDBOX_WITHOUT"))
         patch.setenv("BRINGUP_SANDBOX_WITHOUT", "namespaces")
-        async with JudgePool("interpreter", CONFIG, compiles=False) as judge:
-            await judged(judge, DOUBLE)  # starts the processes while the variable is set
-            yield judge
+        async with pools() as both:
+            yield both
 
 
 async def judged(pool: JudgePool, source: str) -> Verdict:
@@ -102,19 +127,17 @@ def traces(pool: JudgePool) -> tuple[set[int], list[str], str]:
 
 
 @pytest.mark.parametrize("hostile", ALL, ids=lambda h: h.name)
-async def test_hostile(pool: JudgePool, canary: Path, hostile: Hostile) -> None:
-    isolation = (await judged(pool, DOUBLE)).environment["isolation"] if not pool._slots else None
-    if isolation is not None and isolation["missing"]:
-        pytest.skip(f"this system does not allow: {isolation['missing']}")
-    verdict = await try_out(pool, hostile, canary)
+async def test_hostile(isolated: Pools, canary: Path, hostile: Hostile) -> None:
+    if isolated.isolation["missing"]:
+        pytest.skip(f"this system does not allow: {isolated.isolation['missing']}")
+    verdict = await try_out(isolated.of(hostile), hostile, canary)
     assert hostile.says in verdict.summary + verdict.log
 
 
 @pytest.mark.parametrize("hostile", [h for h in ALL if h.degraded], ids=lambda h: h.name)
-async def test_hostile_without_namespaces(degraded: JudgePool, canary: Path, hostile: Hostile) -> None:
-    isolation = (await judged(degraded, DOUBLE)).environment["isolation"]
-    if isolation["on"].get("files") != "Landlock":
+async def test_hostile_without_namespaces(degraded: Pools, canary: Path, hostile: Hostile) -> None:
+    if degraded.isolation["on"].get("files") != "Landlock":
         pytest.skip("neither namespaces nor Landlock")
-    verdict = await try_out(degraded, hostile, canary)
+    verdict = await try_out(degraded.of(hostile), hostile, canary)
     says = hostile.says if hostile.degraded_says is None else hostile.degraded_says
     assert says in verdict.summary + verdict.log

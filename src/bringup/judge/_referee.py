@@ -31,6 +31,7 @@ from bringup.suites import CaseInputs, get_suite
 from bringup.verdict import CaseId, CaseResult, Verdict
 
 KEPT_OPERATORS = 8  # operators whose inputs and references stay in memory
+GRACE_SECONDS = 0.5  # between a call's time limit, when the worker prints where it is, and its end
 
 
 class Referee:
@@ -256,19 +257,19 @@ class JudgeJob:
         except _codec.Unencodable as error:
             return Outcome("untested", f"case {case.inputs.case} cannot be sent to the device: {error}")
         seconds = min(self.job["case_seconds"], max(1.0, self.deadline - time.monotonic()))
-        deadline = time.monotonic() + seconds + 0.5
+        deadline = time.monotonic() + seconds + GRACE_SECONDS
         try:
             if self.runner is None:
                 failed = self._start_runner(deadline)
                 if failed is not None:
                     return failed.with_call(case)
-                deadline = time.monotonic() + seconds + 0.5
+                deadline = time.monotonic() + seconds + GRACE_SECONDS
             assert self.runner is not None
             self.runner.send(request, payloads, deadline)
             reply, data = self.runner.receive(deadline)
             check_reply(reply, len(data))
         except (_wire.Closed, _wire.TooLarge, _wire.DeadlineExceeded) as error:
-            return self._lost(error, seconds).with_call(case)
+            return self._lost(error, seconds, deadline).with_call(case)
         self.launches += int(reply.get("launches", 0))
         self.counters += [{"case": str(case.inputs.case), **counted} for counted in reply.get("counters", [])]
         outcome = self._compile(reply.get("specialisations", []))
@@ -291,12 +292,13 @@ class JudgeJob:
         text = str(reply["error"])
         return Outcome("raised", f"the module cannot be loaded: {_last_line(text)}", exception=text, fatal=True)
 
-    def _lost(self, error: Exception, seconds: float) -> Outcome:
+    def _lost(self, error: Exception, seconds: float, deadline: float) -> Outcome:
         """The worker gave no answer: it hangs, is dead, or talks nonsense."""
         guest, self.runner = self.runner, None
         assert guest is not None
         try:
-            if isinstance(error, _wire.DeadlineExceeded):
+            # Python can crash over printing where a running program is: that end, too, is one of the time limit.
+            if isinstance(error, _wire.DeadlineExceeded) or time.monotonic() >= deadline - GRACE_SECONDS:
                 guest.kill()
                 text = f"no result after {seconds:g} s"
                 return Outcome("timed_out", text, log=guest.output)
