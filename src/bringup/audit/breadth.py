@@ -48,6 +48,10 @@ KINDS = (
     Kind("empty", number=1, dtype=1),
     Kind("random", number=1, dtype=1),
     Kind("options", number=1),
+    Kind("dims", ("lowest", "highest")),
+    Kind("omitted", ("all missing",), number=1),
+    Kind("mixed", number=1),
+    Kind("mismatch", (" with ",), number=2),
 )
 
 

@@ -21,6 +21,10 @@ FAMILIES: dict[str, int] = {
     "options": 2,
     "errors": 10,
     "sizes": 9,
+    "dims": 4,
+    "omitted": 6,
+    "mixed": 4,
+    "mismatch": 6,
 }
 MAX_CASES = sum(FAMILIES.values())
 

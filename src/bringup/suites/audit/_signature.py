@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+PLACES = ("device", "pin_memory", "requires_grad")  # not of an operator: where a tensor lives, and autograd
+
 
 @dataclass(frozen=True)
 class Parameter:

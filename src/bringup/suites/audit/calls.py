@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
-from bringup.suites.audit._signature import Parameter, alternatives, has_rest, value_of
+from bringup.suites.audit._signature import PLACES, Parameter, alternatives, has_rest, value_of
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, spread, tensors
 
 _SMALL = 1 << 12
 _DEFAULTS = 2  # defaults written out, one a case
 _LEFT = 3  # arguments left to their defaults, one a case
-_PLACES = ("device", "pin_memory", "requires_grad")  # not of this operator: where a tensor lives, and autograd
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
@@ -88,7 +87,7 @@ def _spelt_out(subject: Subject, sample: Sample, ways: list[list[Parameter]]) ->
     for way in ways:
         given = {*_positional(way)[: len(call.args)], *call.kwargs}
         for parameter in way:
-            if parameter.name in given or parameter.name in _PLACES or parameter.default is None:
+            if parameter.name in given or parameter.name in PLACES or parameter.default is None:
                 continue
             known, value = value_of(parameter.default)
             if known:
@@ -108,7 +107,7 @@ def _left_out(samples: list[Sample], ways: list[list[Parameter]]) -> Iterator[Dr
             last = names[len(call.args) - 1] if 0 < len(call.args) <= len(names) else ""
             for parameter in way:
                 name = parameter.name
-                if parameter.default is None or name in _PLACES or name in offered:
+                if parameter.default is None or name in PLACES or name in offered:
                     continue
                 if name in call.kwargs:
                     given, args = call.kwargs[name], call.args

@@ -20,15 +20,10 @@ import torch
 from bringup.suites._opinfo_calls import Call, canonical_call
 from bringup.suites.audit._families import FAMILIES
 from bringup.suites.audit._pool import distinct
+from bringup.suites.audit._spoilt import UNKNOWABLE, places, rank_of, refused, whole_numbers, with_value
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged, spread, tensors
 from bringup.suites.audit._vet import raised, run
-
-_UNKNOWABLE = re.compile(
-    r"device|sparse|strided tensors only|requires_grad|autograd|memory location|unsupported operation|overlap"
-    r"|not implemented for|internal error|64 dims|is out of bounds|storage of size",
-    re.I,
-)
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
@@ -60,43 +55,31 @@ def _spoilt(subject: Subject) -> Iterator[Draft]:
         return
     for name, change in _CHANGES:
         for sample in distinct(subject):
-            call = sample.call
-            places: list[tuple[int | str, Any]] = [*enumerate(call.args), *call.kwargs.items()]
-            for place, value in places:
-                for what, new in change(value, call):
-                    spoilt = _with(call, place, new)
+            for place, value in places(sample.call):
+                for what, new in change(value, sample.call):
+                    spoilt = with_value(sample.call, place, new)
                     # No value is asked for: it is known from sizes and numbers, whatever the meta device says.
-                    error = raised(spoilt)
-                    if error and not _UNKNOWABLE.search(error):
+                    if refused(spoilt):
                         words = f"{name.format(place)}: {what}"
                         yield Draft(words, spoilt, sample.variant, sample.entry, fails=True, group=f"{name} {place}")
 
 
-def _with(call: Call, place: int | str, value: Any) -> Call:
-    args = tuple(value if number == place else old for number, old in enumerate(call.args))
-    return Call(call.reference, args, {name: value if name == place else old for name, old in call.kwargs.items()})
-
-
-def _rank(call: Call) -> int:
-    return max((leaf.tensor.dim() for leaf in tensors(call)), default=0)
-
-
 def _too_high(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
     if type(value) is int:
-        yield str(_rank(call)), _rank(call)
-    elif _dims(value):
-        yield str(_rank(call)), type(value)([*value[:-1], _rank(call)])
+        yield str(rank_of(call)), rank_of(call)
+    elif whole_numbers(value):
+        yield str(rank_of(call)), type(value)([*value[:-1], rank_of(call)])
 
 
 def _too_low(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
     if type(value) is int:
-        yield str(-_rank(call) - 1), -_rank(call) - 1
-    elif _dims(value):
-        yield str(-_rank(call) - 1), type(value)([*value[:-1], -_rank(call) - 1])
+        yield str(-rank_of(call) - 1), -rank_of(call) - 1
+    elif whole_numbers(value):
+        yield str(-rank_of(call) - 1), type(value)([*value[:-1], -rank_of(call) - 1])
 
 
 def _twice(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
-    if _dims(value):
+    if whole_numbers(value):
         yield "twice", type(value)([*value, value[-1]])
 
 
@@ -105,10 +88,6 @@ def _longer(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
         shape = (*value.shape[:-1], value.shape[-1] + 1)
         if value.shape[-1] > 1:
             yield "one longer", value.new_zeros(shape)
-
-
-def _dims(value: Any) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(type(item) is int for item in value)
 
 
 _SPOILT = 6  # cases of this kind; more where OpInfo has fewer of its own
@@ -132,7 +111,7 @@ def _as_announced(error: Any, call: Call) -> bool:
         run(call)
     except error.error_type as found:
         text = str(found)
-        return bool(re.search(error.error_regex, text)) and not _UNKNOWABLE.search(text)
+        return bool(re.search(error.error_regex, text)) and not UNKNOWABLE.search(text)
     except Exception:
         return False
     return False
@@ -153,7 +132,7 @@ def _knowable(call: Call) -> bool:
     except NotImplementedError:
         return False
     except Exception as error:
-        return not _UNKNOWABLE.search(str(error))
+        return not UNKNOWABLE.search(str(error))
     return False
 
 

@@ -1,0 +1,54 @@
+"""One argument of a call exchanged, and whether PyTorch refuses the call then for a reason that a wrapper can know."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit._tree import exchanged, tensors
+from bringup.suites.audit._vet import raised
+
+# Errors that no wrapper can know, or has to: of the device, layout, autograd, values, PyTorch's build.
+UNKNOWABLE = re.compile(
+    r"device|sparse|strided tensors only|requires_grad|autograd|memory location|unsupported operation|overlap"
+    r"|not implemented for|internal error|64 dims|is out of bounds|storage of size"
+    r"|tried to access|TensorAccessor|_LinAlgError",
+    re.I,
+)
+
+
+def places(call: Call) -> list[tuple[int | str, Any]]:
+    """List the arguments of a call with their position or name."""
+    return [*enumerate(call.args), *call.kwargs.items()]
+
+
+def with_value(call: Call, place: int | str, value: Any) -> Call:
+    """Return the call with another value at a position or name."""
+    args = tuple(value if number == place else old for number, old in enumerate(call.args))
+    return Call(call.reference, args, {name: value if name == place else old for name, old in call.kwargs.items()})
+
+
+def rank_of(call: Call) -> int:
+    """Return the largest number of dimensions of the call's tensors."""
+    return max((leaf.tensor.dim() for leaf in tensors(call)), default=0)
+
+
+def whole_numbers(value: Any) -> bool:
+    """Whether a value is a list or tuple of integers, and not empty."""
+    return isinstance(value, list | tuple) and bool(value) and all(type(item) is int for item in value)
+
+
+def refused(call: Call) -> bool:
+    """Whether PyTorch refuses the call for a reason that sizes and numbers show: with zeros as indices, too."""
+    error = raised(call)
+    if not error or UNKNOWABLE.search(error):
+        return False
+    zeros = {leaf.index: torch.zeros_like(leaf.tensor) for leaf in tensors(call) if not _data(leaf.tensor)}
+    return not zeros or bool(raised(exchanged(call, zeros)))
+
+
+def _data(tensor: torch.Tensor) -> bool:
+    return bool(tensor.is_floating_point() or tensor.is_complex())

@@ -1,0 +1,171 @@
+"""The audit's families about arguments: dimensions, what is missing, other kinds of values, sizes that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+
+from bringup.judge._compare import compare
+from bringup.suites import CaseInputs
+from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit import FAMILIES
+from bringup.suites.audit._build import family_cases
+from bringup.suites.audit._spoilt import rank_of, refused
+from bringup.suites.audit._subject import Subject
+from bringup.suites.audit._vet import run
+from bringup.suites.opinfo import OpInfoSuite
+
+
+@cache
+def family(name: str, which: str, dtype: str = "float32", seed: int = 0) -> Sequence[CaseInputs]:
+    gate = OpInfoSuite()
+    subject = Subject(gate.operator(name), gate.facts[name], dtype, seed)
+    return family_cases(subject, which, FAMILIES[which], 0, seed)
+
+
+def call_of(case: CaseInputs) -> Call:
+    return Call(case.reference, case.args, dict(case.kwargs))
+
+
+def noticed(cases: Sequence[CaseInputs], wrong: Callable[..., Any]) -> list[str]:
+    """Return the titles of the cases on which `wrong` differs from PyTorch, or raises where PyTorch does not."""
+    found = []
+    for case in cases:
+        try:
+            actual = run(Call(wrong, case.args, dict(case.kwargs)))
+        except Exception:
+            if not case.raises:
+                found.append(case.title)
+            continue
+        if case.raises or compare(run(call_of(case)), actual, case.rtol, case.atol) is not None:
+            found.append(case.title)
+    return found
+
+
+def test_dimensions_are_named_by_their_first_and_last_numbers() -> None:
+    seen = set()
+    for case in family("cumsum", "dims"):
+        rank, dim = max(case.args[0].dim(), 1), case.args[1]
+        assert dim in (-rank, rank - 1)
+        seen.add((rank, dim < 0))
+    assert {(1, True), (1, False), (3, True), (3, False)} == seen
+
+
+def test_dimensions_count_the_one_that_stack_adds() -> None:
+    for case in family("stack", "dims"):
+        rank = case.args[0][0].dim()
+        assert case.args[1] in (-rank - 1, rank)
+
+
+def test_lists_of_dimensions_name_one() -> None:
+    cases = family("flip", "dims")
+    assert cases
+    for case in cases:
+        (dim,) = case.args[1] if len(case.args) > 1 else case.kwargs["dims"]
+        assert dim in (-case.args[0].dim(), case.args[0].dim() - 1)
+
+
+def test_numbers_that_are_no_dimensions_are_left_alone() -> None:
+    assert not [case for case in family("tril", "dims") if "1" in case.title.split()[2:3]]
+    assert family("topk", "dims")  # its `k` has the range of a length
+    assert all("argument 1 " not in case.title or case.args[0].dim() == 0 for case in family("topk", "dims"))
+    assert family("exp", "dims") == []
+
+
+def test_dims_notice_a_bound_that_is_one_off() -> None:
+    def wrong(input: torch.Tensor, dim: int, **kwargs: Any) -> torch.Tensor:
+        if not -input.dim() < dim < input.dim():
+            raise IndexError(dim)
+        return torch.cumsum(input, dim, **kwargs)
+
+    assert any("lowest" in title for title in noticed(family("cumsum", "dims"), wrong))
+
+
+def test_one_argument_is_missing_or_all_are() -> None:
+    titles = [case.title for case in family("arange", "omitted")]
+    assert "omitted: start missing" in titles
+    assert "omitted: all missing that have defaults" in titles
+    assert not any("device" in title for title in titles)
+    for case in family("eye", "omitted"):
+        assert case.args == ()
+        assert "device" in case.kwargs  # else the result is not on the target
+
+
+def test_omitted_notices_another_default() -> None:
+    def wrong(x1: torch.Tensor, x2: torch.Tensor, p: float = 4.0, compute_mode: str = "donot_use_mm") -> torch.Tensor:
+        return torch.cdist(x1, x2, p, compute_mode)
+
+    assert any("p missing" in title for title in noticed(family("cdist", "omitted"), wrong))
+
+
+def test_mixed_asks_for_numbers_in_place_of_tensors() -> None:
+    clamps = {case.title: case for case in family("clamp", "mixed")}
+    assert all(type(value) is float for value in clamps["mixed: all tensors but the first as numbers"].args[1:])
+    narrow = clamps["mixed: argument 1 in float16"]
+    assert narrow.args[1].dtype is torch.float16
+    assert run(call_of(narrow)).dtype is torch.float32
+
+
+@pytest.mark.parametrize("name", ["nn.functional.conv1d", "nn.functional.batch_norm", "baddbmm", "linalg.solve"])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_networks_and_matrices_have_one_dtype(name: str, dtype: str) -> None:
+    for case in family(name, "mixed", dtype):
+        tensors = [value for value in (*case.args, *case.kwargs.values()) if isinstance(value, torch.Tensor)]
+        assert len({tensor.dtype for tensor in tensors}) == 1
+
+
+def test_mixed_leaves_operators_of_two_operands_to_promotion() -> None:
+    assert family("mul", "mixed") == []
+    assert family("mul", "promotion")
+
+
+def test_indices_keep_their_dtype() -> None:
+    for name in ("gather", "scatter_reduce", "take_along_dim"):
+        assert not any(
+            " in int" in case.title for dtype in ("float32", "int64") for case in family(name, "mixed", dtype)
+        )
+
+
+def test_mismatches_are_refused_for_what_sizes_and_numbers_say() -> None:
+    for name in ("cross", "amax", "nn.functional.layer_norm", "gather"):
+        cases = family(name, "mismatch")
+        assert cases
+        for case in cases:
+            assert case.raises
+            assert refused(call_of(case))
+
+
+def test_mismatch_has_numbers_for_the_fewest_dimensions() -> None:
+    least = min(rank_of(call_of(case)) for case in family("amax", "mismatch") if " with " in case.title)
+    assert least <= 1
+
+    def wrong(input: torch.Tensor, dim: Any = (), keepdim: bool = False) -> torch.Tensor:
+        if input.dim() < 2 and isinstance(dim, int):
+            dim = 0
+        return torch.amax(input, dim, keepdim)
+
+    assert noticed(family("amax", "mismatch"), wrong)
+
+
+def test_mismatch_notices_silent_broadcasting() -> None:
+    def wrong(input: torch.Tensor, other: torch.Tensor, dim: int = -1) -> torch.Tensor:
+        return torch.linalg.cross(input, other.expand_as(input) if other.dim() == input.dim() else other[None], dim=dim)
+
+    assert noticed(family("cross", "mismatch"), wrong)
+
+
+def test_errors_that_hang_on_values_are_not_asked_for() -> None:
+    for name in ("cholesky", "put", "take"):
+        for case in family(name, "mismatch"):
+            assert "LinAlgError" not in case.raises
+            assert "tried to access" not in case.raises
+
+
+def test_misshapen_tensors_are_asked_for_under_one_dtype() -> None:
+    assert family("cross", "mismatch", "float32")
+    assert family("cross", "mismatch", "int64") == []
+    assert family("lu_unpack", "mismatch") == []  # PyTorch writes beside the memory
