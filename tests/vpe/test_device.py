@@ -77,8 +77,10 @@ def test_views_agree_with_the_cpu(shape: list[int], dtype: Any, data: Any) -> No
             here, there = here[-1], there[-1]
         elif kind == "flatten":
             here, there = here.reshape(-1), there.reshape(-1)
-        elif kind == "as_strided" and here.numel() > 2:
+        elif kind == "as_strided":
             offset = here.storage_offset()
+            if here.untyped_storage().nbytes() < (offset + 2) * here.itemsize:
+                continue
             here, there = here.as_strided((2,), (1,), offset), there.as_strided((2,), (1,), offset)
         assert there.shape == here.shape
         assert there.stride() == here.stride()

@@ -1,0 +1,14 @@
+"""Drawn examples are the same in every run, so that a failure is of the change at hand.
+
+`HYPOTHESIS_PROFILE=search` draws others: run it now and then, and before a release.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
