@@ -6,7 +6,7 @@ import importlib
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from bringup.suites._base import CaseInputs
@@ -20,8 +20,13 @@ from bringup.verdict import CaseId
 _LARGE_EACH = 2  # large cases of one family
 
 
-def family_cases(subject: Subject, family: str, cap: int, first: int, seed: int) -> list[CaseInputs]:
-    """Build the cases of one family, at most `cap`; their indices go on from `first`."""
+def family_cases(
+    subject: Subject, family: str, cap: int, first: int, seed: int, until: Collection[str] | None = None
+) -> list[CaseInputs]:
+    """Build the cases of one family, at most `cap`; their indices go on from `first`.
+
+    `until`: nothing is built once there is a case for each of these keys.
+    """
     name, dtype = subject.operator.name, subject.dtype
     module = importlib.import_module(f"bringup.suites.audit.{family}")
     own = seed_of(subject.seed, name, f"audit.{family}", dtype)
@@ -31,8 +36,9 @@ def family_cases(subject: Subject, family: str, cap: int, first: int, seed: int)
         kept: list[CaseInputs] = []
         numbers: Counter[str] = Counter()
         large, groups = 0, set[str]()
+        missing = None if until is None else set(until)
         for draft in drafts:
-            if len(kept) == cap:
+            if len(kept) == cap or (missing is not None and not missing):
                 break
             big = elements((draft.call.args, draft.call.kwargs)) > LARGE
             if (big and large == _LARGE_EACH) or (draft.group and draft.group in groups):
@@ -46,4 +52,6 @@ def family_cases(subject: Subject, family: str, cap: int, first: int, seed: int)
             notes = {**made.notes, "family": family, "key": f"{family}/{slug}/{numbers[slug]}"}
             numbers[slug] += 1
             kept.append(replace(made, title=f"{family}: {draft.what}", notes=notes))
+            if missing is not None:
+                missing.discard(notes["key"])
     return kept

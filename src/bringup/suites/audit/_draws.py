@@ -29,8 +29,8 @@ def cases_by_key(operator: str, dtype: str, seed: int, keys: Iterable[str]) -> d
     subject = Subject(gate.operator(operator), gate.facts[operator], dtype, seed)
     found: dict[str, CaseInputs] = {}
     for family in FAMILIES:
-        if any(family_of(key) == family for key in wanted):
-            cases = family_cases(subject, family, FAMILIES[family], 0, seed)
+        if until := {key for key in wanted if family_of(key) == family}:
+            cases = family_cases(subject, family, FAMILIES[family], 0, seed, until)
             found |= {case.notes["key"]: case for case in cases if case.notes["key"] in wanted}
     return found
 
