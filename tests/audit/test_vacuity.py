@@ -30,6 +30,7 @@ from bringup.audit._helper_main import cover
 from bringup.audit._trivial import CANDIDATES, Tally, expected_of, judge, passes
 from bringup.audit.helper import ask
 from bringup.cli.main import build_app
+from bringup.errors import ConfigError
 from bringup.operators import DTYPES
 from bringup.suites import Addition, Additions, CaseInputs, get_suite, read_additions, write_additions
 from bringup.verdict import CaseId
@@ -225,3 +226,8 @@ def test_the_command_shows_what_the_added_cases_close(cache: Path) -> None:
     code, output = run("--op", "isposinf")
     assert "every gate refuses every candidate" in output
     assert "5 cases of the suite's source + " in output
+
+
+def test_a_suite_without_additions_has_no_file_to_write_to() -> None:
+    with pytest.raises(ConfigError, match="opinfo:alone: has no file of additions"):
+        additions_path("opinfo:alone")

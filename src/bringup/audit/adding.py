@@ -8,14 +8,23 @@ from pathlib import Path
 
 from bringup.audit.definition import definitions
 from bringup.audit.vacuity import Choices, OperatorResult
+from bringup.config import ALONE
+from bringup.errors import ConfigError
 from bringup.suites import Addition, read_additions, torch_build, write_additions
 
 VACUOUS = "vacuous:"  # reasons of cases that were added because a trivial candidate passed
 
 
 def additions_path(suite: str) -> Path:
-    """Return the additions file of a suite as `get_suite` names it: PATH of `opinfo:PATH`, else the shipped file."""
+    """Return the additions file of a suite as `get_suite` names it: PATH of `opinfo:PATH`, else the shipped file.
+
+    Raises ConfigError for a suite that is to have no additions.
+    """
     given = suite.partition(":")[2]
+    if given == ALONE:
+        raise ConfigError(
+            f"suite {suite}", "has no file of additions to write to", "name one as opinfo:PATH, or in --out"
+        )
     return Path(given) if given else Path(str(files("bringup.suites"))) / "data" / "gate-additions.yaml"
 
 

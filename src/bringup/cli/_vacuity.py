@@ -26,12 +26,14 @@ def run_vacuity(
     as_json: bool,
 ) -> bool:
     """Make and print the table, with `adding` after closing the gates; return whether every gate proves something."""
-    from bringup.audit import forget_choices, survey
+    from bringup.audit import additions_path, forget_choices, survey
     from bringup.cli._progress import Bar
     from bringup.cli._runs import make_console
     from bringup.suites import get_suite, select
 
     console = make_console(stderr=as_json)
+    if adding and not out:
+        additions_path(suite)  # raises before the work is done
     if adding == "anew":
         number = forget_choices(suite, Path(out) if out else None)
         console.print(f"{number:,} cases taken out", highlight=False)

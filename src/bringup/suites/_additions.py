@@ -237,23 +237,20 @@ def added_cases(
         return []
     from bringup.suites.audit._draws import cases_by_key  # the audit is built on top of the gate's samples
 
+    drawn = {addition: _gate_seed(addition, operator, dtype, seed) for addition in wanted}
     found: dict[tuple[int, str], CaseInputs] = {}
-    by_seed: dict[int, set[str]] = {}
-    for addition in wanted:
-        by_seed.setdefault(_gate_seed(addition, operator, dtype, seed), set()).add(addition.key)
-    for drawn, keys in by_seed.items():
-        for key, case in cases_by_key(operator, dtype, drawn, keys).items():
-            found[drawn, key] = case
-    for addition in wanted:  # a recipe may lead to other shapes, and so to another key, under another seed
-        drawn = _gate_seed(addition, operator, dtype, seed)
-        if (drawn, addition.key) not in found:
-            found |= {
-                (drawn, key): case for key, case in cases_by_key(operator, dtype, addition.seed, [addition.key]).items()
-            }
+    for chosen in (drawn, {addition: addition.seed for addition in wanted}):
+        by_seed: dict[int, dict[str, int]] = {}
+        for addition in wanted:
+            # A recipe may lead to other shapes, and so to another key, under another seed: then the first one stands.
+            if (drawn[addition], addition.key) not in found:
+                by_seed.setdefault(chosen[addition], {})[addition.key] = drawn[addition]
+        for one, keys in by_seed.items():
+            found |= {(keys[key], key): case for key, case in cases_by_key(operator, dtype, one, keys).items()}
     cases: list[CaseInputs] = []
     same_torch = additions.torch in {"", ".".join(torch_version().split(".")[:2])}
     for place, addition in enumerate(wanted):
-        made = found.get((_gate_seed(addition, operator, dtype, seed), addition.key))
+        made = found.get((drawn[addition], addition.key))
         if made is None:
             if same_torch and addition.reason != BREADTH_REASON:
                 raise EnvironmentFault(
@@ -268,4 +265,4 @@ def added_cases(
 
 
 def _gate_seed(addition: Addition, operator: str, dtype: str, seed: int) -> int:
-    return addition.seed if seed == 0 else drawn_seed(seed, operator, dtype, addition.key, addition.seed + 1)
+    return addition.seed if seed == 0 else drawn_seed(seed, operator, dtype, addition.family, addition.seed + 1)
