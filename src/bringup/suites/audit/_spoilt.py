@@ -42,12 +42,17 @@ def whole_numbers(value: Any) -> bool:
 
 
 def refused(call: Call) -> bool:
-    """Whether PyTorch refuses the call for a reason that sizes and numbers show: with zeros as indices, too."""
+    """Whether PyTorch refuses the call for a reason that sizes and numbers show.
+
+    It does so with zeros as indices, and with masks that hold everywhere and nowhere.
+    """
     error = raised(call)
     if not error or UNKNOWABLE.search(error):
         return False
     zeros = {leaf.index: torch.zeros_like(leaf.tensor) for leaf in tensors(call) if not _data(leaf.tensor)}
-    return not zeros or bool(raised(exchanged(call, zeros)))
+    masks = [index for index, tensor in zeros.items() if tensor.dtype is torch.bool]
+    others = [zeros] * bool(zeros) + [{**zeros, **{index: ~zeros[index] for index in masks}}] * bool(masks)
+    return all(raised(exchanged(call, other)) for other in others)
 
 
 def _data(tensor: torch.Tensor) -> bool:
