@@ -1,4 +1,4 @@
-"""The audit's families about arguments: dimensions, what is missing, other kinds of values, sizes that do not fit."""
+"""The audit's families about arguments: dimensions, what is missing, other kinds, shapes, numbers, alignment."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from bringup.suites.audit import FAMILIES
 from bringup.suites.audit._build import family_cases
 from bringup.suites.audit._spoilt import rank_of, refused
 from bringup.suites.audit._subject import Subject
+from bringup.suites.audit._tree import tensors
 from bringup.suites.audit._vet import run
 from bringup.suites.opinfo import OpInfoSuite
 
@@ -114,8 +115,7 @@ def test_mixed_asks_for_numbers_in_place_of_tensors() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_networks_and_matrices_have_one_dtype(name: str, dtype: str) -> None:
     for case in family(name, "mixed", dtype):
-        tensors = [value for value in (*case.args, *case.kwargs.values()) if isinstance(value, torch.Tensor)]
-        assert len({tensor.dtype for tensor in tensors}) == 1
+        assert len({leaf.tensor.dtype for leaf in tensors(call_of(case))}) == 1
 
 
 def test_mixed_leaves_operators_of_two_operands_to_promotion() -> None:
@@ -169,3 +169,61 @@ def test_misshapen_tensors_are_asked_for_under_one_dtype() -> None:
     assert family("cross", "mismatch", "float32")
     assert family("cross", "mismatch", "int64") == []
     assert family("lu_unpack", "mismatch") == []  # PyTorch writes beside the memory
+
+
+def shapes_of(case: CaseInputs) -> list[tuple[int, ...]]:
+    return [tuple(leaf.tensor.shape) for leaf in tensors(call_of(case))]
+
+
+def test_shapes_have_other_numbers_of_dimensions() -> None:
+    different = [case for case in family("kron", "shapes") if len({len(shape) for shape in shapes_of(case)}) > 1]
+    assert different
+
+    def wrong(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        rank = min(input.dim(), other.dim())
+        return torch.kron(input.flatten(0, input.dim() - rank), other.flatten(0, other.dim() - rank))
+
+    assert noticed(different, wrong)
+
+
+def test_shapes_notice_a_default_that_looks_at_lengths() -> None:
+    def wrong(input: torch.Tensor, other: torch.Tensor, dim: Any = None) -> torch.Tensor:
+        if dim is None:
+            dim = max(d for d in range(input.dim()) if input.shape[d] == 3)
+            if dim == 0:
+                raise RuntimeError("no dimension of size 3")
+        return torch.cross(input, other, dim=dim)
+
+    assert noticed(family("cross", "shapes"), wrong)
+
+
+def test_numbers_are_not_those_of_the_samples() -> None:
+    gate = OpInfoSuite()
+    known = {sample.args[1] for sample in gate.materialise("diag", "float32") if len(sample.args) > 1}
+    asked = {case.args[1] for case in family("diag", "numbers")}
+    assert asked
+    assert not asked & known
+
+    def wrong(input: torch.Tensor, diagonal: int = 0) -> torch.Tensor:
+        return torch.diag(input, min(diagonal, 2))
+
+    assert noticed(family("diag", "numbers"), wrong)
+
+
+def test_flags_are_asked_both_ways() -> None:
+    assert {case.kwargs["keepdim"] for case in family("amax", "numbers") if "keepdim" in case.title} == {False, True}
+
+
+def test_rows_are_whole_but_not_aligned() -> None:
+    cases = family("softmax", "alignment")
+    assert {"odd offset" in case.title for case in cases} == {False, True}
+    for case in cases:
+        assert case.args[0].shape[-1] == 64
+        assert case.args[0].storage_offset() * case.args[0].element_size() % 32
+
+    def wrong(input: torch.Tensor, dim: int, dtype: Any = None) -> torch.Tensor:
+        if input.shape[-1] % 8 == 0:  # taken for aligned
+            input = input.as_strided(input.shape, input.stride(), input.storage_offset() // 8 * 8)
+        return torch.softmax(input, dim, dtype=dtype)
+
+    assert len(noticed(cases, wrong)) == len(cases)

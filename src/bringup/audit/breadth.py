@@ -52,6 +52,9 @@ KINDS = (
     Kind("omitted", ("all missing",), number=1),
     Kind("mixed", number=1),
     Kind("mismatch", (" with ",), number=2),
+    Kind("shapes", number=2),
+    Kind("numbers", number=2),
+    Kind("alignment", ("odd offset", "wider rows")),
 )
 
 

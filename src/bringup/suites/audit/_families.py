@@ -25,6 +25,9 @@ FAMILIES: dict[str, int] = {
     "omitted": 6,
     "mixed": 4,
     "mismatch": 6,
+    "shapes": 6,
+    "numbers": 8,
+    "alignment": 3,
 }
 MAX_CASES = sum(FAMILIES.values())
 
