@@ -29,6 +29,7 @@ from bringup.suites._opinfo_samples import Sample
 from bringup.suites._opinfo_tolerance import DEFAULTS, DTYPE_BOUND, copy_arguments
 from bringup.suites.audit._families import MAX_INPUT, MAX_OUTPUT
 from bringup.suites.audit._layouts import stepped
+from bringup.suites.audit._structure import among
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, mapped, tensors
 from bringup.verdict import CaseId
@@ -58,6 +59,8 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
             return None
         outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
         if not all(_known(tensor, subject) for tensor in outputs):
+            return None
+        if among("undefined_when_empty", subject.operator) and not all(tensor.numel() for tensor in outputs):
             return None
         if _overflows(draft.call, inputs, result):
             return None
