@@ -7,7 +7,7 @@ from typing import Any
 
 from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._spoilt import places, with_value
-from bringup.suites.audit._structure import structured
+from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import turns
 
@@ -32,7 +32,7 @@ def _of_place(subject: Subject, samples: list[Any], place: int | str, known: set
     for way in range(len(_others(0))):
         for sample in samples:
             value = dict(places(sample.call)).get(place)
-            if type(value) not in (bool, int, float):
+            if type(value) not in (bool, int, float) or (type(value) is bool and among("open_flags", subject.operator)):
                 continue
             number = _others(value)[way]
             if number in known and type(value) is not bool:
