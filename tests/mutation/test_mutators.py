@@ -244,3 +244,35 @@ def test_swapping_operands_swaps_them_in_the_tree(expression: str) -> None:
                 node.left, node.right = node.right, node.left
                 break
         assert ast.dump(ast.parse(module.apply(change.edits))) == ast.dump(swapped)
+
+
+SHARED = """
+@triton.jit
+def kernel_copy(x, out, n, steps, BLOCK: tl.constexpr):
+    for k in range(steps):
+        i = (tl.program_id(0) * steps + k) * BLOCK + tl.arange(0, BLOCK)
+        at = tl.cast(i, tl.int64)
+        tl.store(out + at, tl.load(x + at, mask=i < n), mask=i < n)
+
+def wrapper(input):
+    if input.is_floating_point() or input.is_complex():
+        out = torch.empty_like(input)
+    n = input.numel()
+    blocks = triton.cdiv(n, 1024)
+    steps = triton.cdiv(blocks, 4096)
+    few = triton.cdiv(blocks, 4)
+    grid = (triton.cdiv(blocks, steps), triton.cdiv(blocks, few))
+    kernel_copy[grid](input, out, n, steps, BLOCK=1024)
+    return out
+"""
+
+
+def test_what_shows_only_in_sizes_and_dtypes_beyond_every_test_is_left_alone() -> None:
+    source = SHARED
+    texts = [mutant.diff for mutant in mutants_of("op", Candidate(source=source))]
+    assert any("blocks // few" in text for text in texts)
+    assert not any("blocks // steps" in text for text in texts)
+    assert not any("+        at = tl.cast(i, tl.int32)" in text for text in texts)
+    lost = [text for text in texts if "+    if input.is_" in text]
+    assert lost
+    assert all("+    if input.is_complex():" in text for text in lost)

@@ -99,11 +99,14 @@ class ConditionWeakened(Mutator):
             for i, part in enumerate(parts):
                 if module.place(either) == "checks" and asks_types(either.values[i]):
                     continue
+                if isinstance(asked := either.values[i], ast.Call) and called(asked).rpartition(".")[2] in _NEVER:
+                    continue
                 rest = [module.code(p) for j, p in enumerate(parts) if j != i]
                 text = f" {symbol(either.op)} ".join(rest)
                 yield module.replace(either, text, f"condition {module.code(part)} is lost")
 
 
+_NEVER = {"is_complex", "is_quantized", "is_sparse"}  # of the tensors that a gate has
 _MASKS = {"mask", "valid", "ok", "inside", "keep", "live"}
 
 

@@ -107,7 +107,11 @@ class PrecisionLowered(Mutator):
     def _index(module: SourceModule, node: ast.Attribute) -> bool:
         """Whether the dtype is that of a cast to integers, or of a reinterpretation of bits."""
         parent = module.parent(node)
-        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "to":
+        if (
+            isinstance(parent, ast.Call)
+            and isinstance(parent.func, ast.Attribute)
+            and parent.func.attr in ("to", "cast")
+        ):
             return keyword(parent, "bitcast") is not None or dotted(node).startswith("tl.int")
         return False
 
@@ -122,7 +126,7 @@ class TailSkipped(Mutator):
         """Round down where tiles are counted; end a loop over tiles one tile early."""
         for call in module.nodes(ast.Call):
             name = called(call)
-            if name in {"triton.cdiv", "tl.cdiv"} and len(call.args) == 2:
+            if name in {"triton.cdiv", "tl.cdiv"} and len(call.args) == 2 and not module.share(call.args[1]):
                 text = f"({module.atom(call.args[0])} // {module.atom(call.args[1])})"
                 yield module.replace(call, text)
             elif name in {"range", "tl.range"} and len(call.args) == 3:

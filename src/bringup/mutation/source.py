@@ -18,6 +18,7 @@ N = TypeVar("N", bound=ast.AST)
 TILE = 16
 LIMIT = 1023
 # Expressions that bind tighter than any operator: they can be moved without parentheses.
+_MANY_PROGRAMS = 1 << 11  # of a thousand elements each: more than the largest case of a gate or audit has
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp)
 _SYMBOLS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -131,6 +132,22 @@ class SourceModule:
                 return True
             node = self._parents.get(node)
         return False
+
+    def share(self, node: ast.AST) -> bool:
+        """Whether `node` names the share of a program where the grid is limited: `steps = triton.cdiv(blocks, 4096)`.
+
+        It is 1 up to millions of elements.
+        """
+        return isinstance(node, ast.Name) and any(
+            isinstance(found.value, ast.Call)
+            and called(found.value) in {"triton.cdiv", "tl.cdiv"}
+            and isinstance(limit := found.value.args[-1], ast.Constant)
+            and isinstance(limit.value, int)
+            and limit.value >= _MANY_PROGRAMS
+            and self.function(found) == self.function(node)
+            and any(isinstance(target, ast.Name) and target.id == node.id for target in found.targets)
+            for found in self.nodes(ast.Assign)
+        )
 
     # Positions -------------------------------------------------------------------------------------------------
 
