@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import pytest
 import torch
+from families_testkit import call_of, family, noticed
 
-from bringup.judge._compare import compare
 from bringup.suites import CaseInputs
-from bringup.suites._opinfo_calls import Call
-from bringup.suites.audit import FAMILIES
-from bringup.suites.audit._build import family_cases
 from bringup.suites.audit._spoilt import rank_of, refused
-from bringup.suites.audit._subject import Subject
 from bringup.suites.audit._tree import tensors
 from bringup.suites.audit._vet import run
 from bringup.suites.opinfo import OpInfoSuite
-
-
-@cache
-def family(name: str, which: str, dtype: str = "float32", seed: int = 0) -> Sequence[CaseInputs]:
-    gate = OpInfoSuite()
-    subject = Subject(gate.operator(name), gate.facts[name], dtype, seed)
-    return family_cases(subject, which, FAMILIES[which], 0, seed)
-
-
-def call_of(case: CaseInputs) -> Call:
-    return Call(case.reference, case.args, dict(case.kwargs))
-
-
-def noticed(cases: Sequence[CaseInputs], wrong: Callable[..., Any]) -> list[str]:
-    """Return the titles of the cases on which `wrong` differs from PyTorch, or raises where PyTorch does not."""
-    found = []
-    for case in cases:
-        try:
-            actual = run(Call(wrong, case.args, dict(case.kwargs)))
-        except Exception:
-            if not case.raises:
-                found.append(case.title)
-            continue
-        if case.raises or compare(run(call_of(case)), actual, case.rtol, case.atol) is not None:
-            found.append(case.title)
-    return found
 
 
 def test_dimensions_are_named_by_their_first_and_last_numbers() -> None:

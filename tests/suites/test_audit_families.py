@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import pytest
 import torch
+from families_testkit import family, noticed
 
 from bringup.judge._compare import compare
-from bringup.suites import CaseInputs
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_tolerance import copy_arguments
 from bringup.suites.audit import FAMILIES
-from bringup.suites.audit._build import family_cases
 from bringup.suites.audit._signature import Parameter, alternatives, has_rest, value_of
-from bringup.suites.audit._subject import Subject
 from bringup.suites.audit._tree import tensors
 from bringup.suites.audit._vet import run
 from bringup.suites.audit.accuracy import FACTORS
 from bringup.suites.audit.random import draws
-from bringup.suites.opinfo import OpInfoSuite
-
-
-@cache
-def family(name: str, which: str, dtype: str = "float32") -> Sequence[CaseInputs]:
-    return family_cases(subject(name, dtype), which, FAMILIES[which], 0, 0)
-
-
-@cache
-def subject(name: str, dtype: str) -> Subject:
-    gate = OpInfoSuite()
-    return Subject(gate.operator(name), gate.facts[name], dtype, 0)
-
-
-def noticed(cases: Sequence[CaseInputs], wrong: Callable[..., Any]) -> list[str]:
-    """Return the titles of the cases on which `wrong` differs from the reference, or raises."""
-    found = []
-    for case in cases:
-        try:
-            actual = run(Call(wrong, case.args, dict(case.kwargs)))
-        except Exception:
-            found.append(case.title)
-            continue
-        expected = run(Call(case.reference, case.args, dict(case.kwargs)))
-        if compare(expected, actual, case.rtol, case.atol) is not None:
-            found.append(case.title)
-    return found
 
 
 def test_layout_moves_the_same_values() -> None:
