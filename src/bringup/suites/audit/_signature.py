@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from bringup.suites._opinfo_calls import Call
+
 PLACES = ("device", "pin_memory", "requires_grad")  # not of an operator: where a tensor lives, and autograd
 
 
@@ -64,6 +66,19 @@ def _parameters(text: str) -> list[Parameter]:
         if re.fullmatch(r"[A-Za-z_]\w*", name):
             found.append(Parameter(name, keyword_only, default.strip() if equals else None))
     return found
+
+
+def positional(way: list[Parameter]) -> list[str]:
+    """Return the names of the parameters that can be given by position."""
+    return [parameter.name for parameter in way if not parameter.keyword_only]
+
+
+def by_name(call: Call, way: list[Parameter]) -> dict[str, Any] | None:
+    """Return all arguments of a call by name; None where a position has no name, or a name is given twice."""
+    names = positional(way)
+    if len(call.args) > len(names) or set(names[: len(call.args)]) & set(call.kwargs):
+        return None
+    return {**dict(zip(names, call.args, strict=False)), **call.kwargs}
 
 
 def has_rest(signature: str) -> bool:

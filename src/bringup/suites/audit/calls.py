@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
-from bringup.suites.audit._signature import PLACES, Parameter, alternatives, has_rest, value_of
+from bringup.suites.audit._signature import PLACES, Parameter, alternatives, by_name, has_rest, positional, value_of
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, spread, tensors
 
@@ -47,21 +47,16 @@ def _first(sample: Sample, found: list[tuple[str, Call] | None]) -> Iterator[Dra
             yield Draft(what, call, sample.variant, sample.entry, plain=sample.call, group=group)
 
 
-def _positional(way: list[Parameter]) -> list[str]:
-    return [parameter.name for parameter in way if not parameter.keyword_only]
-
-
 def _all_by_name(sample: Sample, way: list[Parameter]) -> tuple[str, Call] | None:
-    names, call = _positional(way), sample.call
-    if len(call.args) > len(names) or set(names[: len(call.args)]) & set(call.kwargs):
+    named = by_name(sample.call, way)
+    if named is None:
         return None
-    named = {**dict(zip(names, call.args, strict=False)), **call.kwargs}
     backwards = dict(reversed(named.items()))
-    return f"every argument by name: {', '.join(backwards)}", Call(call.reference, (), backwards)
+    return f"every argument by name: {', '.join(backwards)}", Call(sample.call.reference, (), backwards)
 
 
 def _last_by_name(sample: Sample, way: list[Parameter]) -> tuple[str, Call] | None:
-    names, call = _positional(way), sample.call
+    names, call = positional(way), sample.call
     last = len(call.args) - 1
     if last < 1 or last >= len(names) or names[last] in call.kwargs:
         return None
@@ -70,7 +65,7 @@ def _last_by_name(sample: Sample, way: list[Parameter]) -> tuple[str, Call] | No
 
 
 def _by_position(sample: Sample, way: list[Parameter]) -> tuple[str, Call] | None:
-    names, call = _positional(way), sample.call
+    names, call = positional(way), sample.call
     args, kwargs = list(call.args), dict(call.kwargs)
     moved = []
     for name in names[len(args) :]:
@@ -85,7 +80,7 @@ def _spelt_out(subject: Subject, sample: Sample, ways: list[list[Parameter]]) ->
     call = sample.call
     offered: dict[str, Draft] = {}
     for way in ways:
-        given = {*_positional(way)[: len(call.args)], *call.kwargs}
+        given = {*positional(way)[: len(call.args)], *call.kwargs}
         for parameter in way:
             if parameter.name in given or parameter.name in PLACES or parameter.default is None:
                 continue
@@ -103,7 +98,7 @@ def _left_out(samples: list[Sample], ways: list[list[Parameter]]) -> Iterator[Dr
     for sample in samples:
         call = sample.call
         for way in ways:
-            names = _positional(way)
+            names = positional(way)
             last = names[len(call.args) - 1] if 0 < len(call.args) <= len(names) else ""
             for parameter in way:
                 name = parameter.name

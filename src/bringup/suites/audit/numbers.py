@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._spoilt import places, with_value
 from bringup.suites.audit._structure import among, structured
@@ -28,7 +29,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     yield from turns(*(_of_place(subject, samples, place, values) for place, values in known.items()))
 
 
-def _of_place(subject: Subject, samples: list[Any], place: int | str, known: set[Any]) -> Iterator[Draft]:
+def _of_place(subject: Subject, samples: list[Sample], place: int | str, known: set[Any]) -> Iterator[Draft]:
     for way in range(len(_others(0))):
         for sample in samples:
             value = dict(places(sample.call)).get(place)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites.audit._pool import distinct
-from bringup.suites.audit._signature import PLACES, Parameter, alternatives, has_rest
+from bringup.suites.audit._signature import PLACES, Parameter, alternatives, by_name, has_rest
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import tensors
 
@@ -21,12 +21,11 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         return
     samples = distinct(subject) or [sample for sample in subject.samples if not tensors(sample.call)]
     for way in alternatives(subject.operator.signature):
-        names = [parameter.name for parameter in way if not parameter.keyword_only]
         for parameter in way:
             if parameter.default is None or parameter.name in PLACES:
                 continue
             for sample in samples:
-                named = _named(sample.call, names)
+                named = by_name(sample.call, way)
                 if named is None or parameter.name not in named:
                     continue
                 kept = {name: value for name, value in named.items() if name != parameter.name}
@@ -34,7 +33,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
                 call = Call(sample.call.reference, (), kept)
                 yield Draft(words, call, sample.variant, sample.entry, group=words)
         for sample in samples:
-            named = _named(sample.call, names)
+            named = by_name(sample.call, way)
             if named is not None and (given := _given(named, way)):
                 kept = {name: value for name, value in named.items() if name not in given}
                 words = "all missing that have defaults"
@@ -44,10 +43,3 @@ def drafts(subject: Subject) -> Iterator[Draft]:
 
 def _given(named: dict[str, object], way: list[Parameter]) -> set[str]:
     return {p.name for p in way if p.default is not None and p.name not in PLACES} & set(named)
-
-
-def _named(call: Call, names: list[str]) -> dict[str, object] | None:
-    """Return all arguments by name; None where the positions have no names or a name is given twice."""
-    if len(call.args) > len(names) or set(names[: len(call.args)]) & set(call.kwargs):
-        return None
-    return {**dict(zip(names, call.args, strict=False)), **call.kwargs}
