@@ -17,11 +17,8 @@ from __future__ import annotations
 
 from bringup.vpe import layout as L
 from bringup.vpe.layout import Counter, FaultKind
-from bringup.vpe.llvm_text import Function, Int, Unit
-
-# Eight bytes of a mask that are all off, and all on.
-ZEROS = 0
-ONES = 0x0101010101010101
+from bringup.vpe.llvm_text import Function, Unit
+from bringup.vpe.memory import LAUNCHED
 
 
 def _args(*names: str) -> list[tuple[str, str]]:
@@ -47,28 +44,42 @@ def _fault(unit: Unit) -> None:
     f.finish()
 
 
-def _next_other(unit: Unit) -> None:
-    """First position >= pos whose byte differs from the pattern (eight equal bytes), or n."""
-    f = Function(unit, "vpe_next_other", "i64", _args("bytes", "pos", "n", "pattern"))
+def _each_byte(byte: int, size: int) -> int:
+    """A word of `size` bytes that are all `byte`."""
+    return int.from_bytes(bytes([byte]) * size, "little")
+
+
+def _zero_bytes(f: Function, word: str, size: int) -> str:
+    """A word that is not zero exactly if a byte of `word` is; the lowest bit set in it lies in the first such byte."""
+    type_ = f"i{size * 8}"
+    borrowed = f.emit(f"sub {type_} {word}, {_each_byte(0x01, size)}")
+    # a bit is wrong only above a byte that is zero, where a borrow came from
+    low = f.emit(f"and {type_} {borrowed}, {f.emit(f'xor {type_} {word}, -1')}")
+    return f.emit(f"and {type_} {low}, {_each_byte(0x80, size)}")
+
+
+def _next(unit: Unit, zero: bool) -> None:
+    """First position >= pos whose byte is zero (or is not), or n."""
+    f = Function(unit, "vpe_next_zero" if zero else "vpe_next_nonzero", "i64", _args("bytes", "pos", "n"))
     pos = f.variable("%pos")
     tail = f.new_label("tail")
     with f.forever() as (_, _out):
         here = pos.value
         f.leave_if((here + 8).cmp("sgt", "%n"), tail)
-        word = Int(f, f.emit(f"load i64, ptr {f.gep8('%bytes', here)}, align 1")) ^ "%pattern"
-        with f.when(word.cmp("ne", 0)):
-            zeros = f.i(f.emit(f"call i64 @llvm.cttz.i64(i64 {word}, i1 true)"))
-            f.ret(f"i64 {here + (zeros >> 3)}")
+        word = f.emit(f"load i64, ptr {f.gep8('%bytes', here)}, align 1")
+        hits = f.i(_zero_bytes(f, word, 8) if zero else word)
+        with f.when(hits.cmp("ne", 0)):
+            bits = f.i(f.emit(f"call i64 @llvm.cttz.i64(i64 {hits}, i1 true)"))
+            f.ret(f"i64 {here + (bits >> 3)}")
         pos.value = here + 8
     f.do("unreachable")
     f.open = False
     f.label(tail)
-    mark = f.emit("trunc i64 %pattern to i8")
     with f.forever() as (_, out):
         here = pos.value
         f.leave_if(here.cmp("sge", "%n"), out)
         byte = f.emit(f"load i8, ptr {f.gep8('%bytes', here)}")
-        f.leave_if(f.emit(f"icmp ne i8 {byte}, {mark}"), out)
+        f.leave_if(f.emit(f"icmp {'eq' if zero else 'ne'} i8 {byte}, 0"), out)
         pos.value = here + 1
     f.ret(f"i64 {pos.value.min_signed('%n')}")
     f.finish()
@@ -183,18 +194,13 @@ def _check(unit: Unit) -> None:
     with f.when(f.emit(f"and i1 {readonly}, {f.i('%mode').cmp('ne', 0)}")):
         fail(FaultKind.READ_ONLY)
     with f.when((kinds & L.RANGE_SHADOW).cmp("ne", 0)):
-        shadow, pattern = f.pointer(address + f.load64(record, L.SHADOW)), f.load64(record, L.MARK)
-        mark, probe, over = f.new_label("mark"), f.new_label("probe"), f.new_label("over")
-        f.cond(f.i("%mode").cmp("eq", 1), mark, probe)
-        f.label(mark)
-        byte = f.emit(f"trunc i64 {pattern} to i8")
-        f.do(f"call void @llvm.memset.p0.i64(ptr {shadow}, i8 {byte}, i64 {nbytes}, i1 false)")
-        f.br(over)
-        f.label(probe)
-        first = f.i(f.emit(f"call i64 @vpe_next_other(ptr {shadow}, i64 0, i64 {nbytes}, i64 {pattern})"))
-        f.leave_if(first.cmp("sge", nbytes), over)
-        fail(FaultKind.POISON, address + first)
-        f.label(over)
+        shadow = f.pointer(address + f.load64(record, L.SHADOW))
+        with f.when(f.i("%mode").cmp("ne", 1)):
+            first = f.i(f.emit(f"call i64 @vpe_next_zero(ptr {shadow}, i64 0, i64 {nbytes})"))
+            with f.when(first.cmp("slt", nbytes)):
+                fail(FaultKind.POISON, address + first)
+        with f.when(f.i("%mode").cmp("ne", 0)):
+            f.do(f"call void @llvm.memset.p0.i64(ptr {shadow}, i8 {LAUNCHED}, i64 {nbytes}, i1 false)")
     with f.when((flags & L.FLAG_RACE).cmp("ne", 0)):
         raced = f.emit(f"call i32 @vpe_race(ptr %ctx, i64 %site, ptr {record}, i64 {address}, i64 {nbytes}, i64 %mode)")
         with f.when(f.emit(f"icmp ne i32 {raced}, 0")):
@@ -268,7 +274,7 @@ def _elements(unit: Unit, write: bool) -> None:
         f.br(ready)
     f.label(ready)
     has_shadow = (kinds & L.RANGE_SHADOW).cmp("ne", 0)
-    shadow, pattern = f.load64(record, L.SHADOW), f.load64(record, L.MARK)
+    shadow = f.load64(record, L.SHADOW)
     done, moved = f.new_label("finish"), f.variable(0)
     labels = {size: f.new_label(f"size{size}") for size in (1, 2, 4, 8)}
     f.do(
@@ -298,14 +304,13 @@ def _elements(unit: Unit, write: bool) -> None:
             f.label(both)
             address = here.value
             with f.when(has_shadow):
-                mark = f.pointer(address + shadow)
-                wanted = pattern if size == 8 else f.emit(f"trunc i64 {pattern} to {type_}")
+                owners = f.pointer(address + shadow)
                 if write:
-                    f.do(f"store {type_} {wanted}, ptr {mark}, align 1")
+                    f.do(f"store {type_} {_each_byte(LAUNCHED, size)}, ptr {owners}, align 1")
                 else:
-                    seen = f.emit(f"load {type_}, ptr {mark}, align 1")
+                    zeros = _zero_bytes(f, f.emit(f"load {type_}, ptr {owners}, align 1"), size)
                     # the slow path finds the culprit again and reports it
-                    f.leave_if(f.emit(f"icmp ne {type_} {seen}, {wanted}"), slow)
+                    f.leave_if(f.emit(f"icmp ne {type_} {zeros}, 0"), slow)
             _copy(f, write, f.pointer(address), f.gep8("%local", f.i(i) * size), type_)
             moved.value = moved.value + 1
             f.br(skip)
@@ -409,12 +414,10 @@ def _block(unit: Unit, write: bool) -> None:
         start, end = f.variable(first2), f.variable(last2)
         with f.forever() as (_, out):
             with f.when(f.emit(f"xor i1 {no_mask}, true")):
-                first = f.i(
-                    f.emit(f"call i64 @vpe_next_other(ptr {mask}, i64 {start.value}, i64 {last2}, i64 {ZEROS})")
-                )
+                first = f.i(f.emit(f"call i64 @vpe_next_nonzero(ptr {mask}, i64 {start.value}, i64 {last2})"))
                 start.value = first
                 f.leave_if(first.cmp("sge", last2), out)
-                end.value = f.emit(f"call i64 @vpe_next_other(ptr {mask}, i64 {first}, i64 {last2}, i64 {ONES})")
+                end.value = f.emit(f"call i64 @vpe_next_zero(ptr {mask}, i64 {first}, i64 {last2})")
             first, stop = start.value, end.value
             address = row + first * esize
             nbytes = (stop - first) * esize
@@ -449,7 +452,8 @@ def write_dma(unit: Unit) -> None:
     unit.declare("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1")
     unit.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
     _fault(unit)
-    _next_other(unit)
+    for zero in (False, True):
+        _next(unit, zero)
     _race(unit)
     _check(unit)
     for write in (False, True):

@@ -277,7 +277,6 @@ class Setup:
             if buffer.initialised is not None and mode.checks:
                 flags |= L.RANGE_SHADOW
                 row[L.SHADOW] = buffer.initialised.ctypes.data - buffer.base
-                row[L.MARK] = struct.unpack("<q", bytes([buffer.mark]) * 8)[0]
                 self.keep.append(buffer.initialised)
             row[L.RANGE_FLAGS] = flags
             if mode.race:

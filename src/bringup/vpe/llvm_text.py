@@ -217,9 +217,6 @@ class Int:
     def __or__(self, other: object) -> Int:
         return self._op("or", other)
 
-    def __xor__(self, other: object) -> Int:
-        return self._op("xor", other)
-
     def __lshift__(self, other: object) -> Int:
         return self._op("shl", other)
 

@@ -11,6 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+# Who wrote a byte, in a map of written bytes: 0 is nobody, every other value counts as written. A launch knows only
+# LAUNCHED, and so does the device in this process, for copies too; the other codes are for owners of maps that tell
+# where bytes came from. COPIED is a flag on the code of the byte that was copied.
+LAUNCHED, INPUT, UPLOADED = 1, 2, 3
+COPIED = 0x10
+
 
 @dataclass(slots=True)
 class Buffer:
@@ -23,8 +29,7 @@ class Buffer:
     writable: bool = True
     freed: bool = False
     initialised: Any = None
-    """NumPy uint8 array with one byte for each byte, `mark` once written; None if everything is initialised."""
-    mark: int = 1
+    """NumPy uint8 array that says for each byte who wrote it, 0 = nobody; None if everything is initialised."""
     label: str = ""
     """What the owner calls it, for messages."""
 

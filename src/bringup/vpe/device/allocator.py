@@ -24,13 +24,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bringup.vpe.memory import LAUNCHED
+
 POISON = 0xFF
 CANARY = 0xCA
 _ARENA_BYTES = 16 << 20
 _OWN_MAPPING_BYTES = 1 << 20
 _CHECKED_POISON_BYTES = 64 << 10
 _REUSED_MARKS = 64 << 10
-_LAST_MARK = 255
 _QUARANTINED_BLOCKS = 4096
 """Bounds the records that small allocations leave, and with them the time to find an address."""
 
@@ -64,10 +65,8 @@ class Allocation:
     red_zone: int
     block: Block
     marks: npt.NDArray[np.uint8] | None = None
-    """One byte for each byte: `mark` once written. None if nothing is to be checked: all is written, or tracking was
+    """Says for each byte who wrote it, 0 = nobody. None if nothing is to be checked: all is written, or tracking was
     off."""
-    mark: int = 1
-    """Grows with every owner of the array behind `marks`, so that it need not be cleared in between."""
     freed: bool = False
     label: str = ""
     """A name for messages, set by whoever knows one (an argument's name)."""
@@ -84,12 +83,12 @@ class Allocation:
     @property
     def initialised(self) -> npt.NDArray[np.uint8] | None:
         """A copy of the map of written bytes, one byte for each byte, 1 or 0; None if nothing is to be checked."""
-        return None if self.marks is None else (self.marks == self.mark).view(np.uint8)
+        return None if self.marks is None else (self.marks != 0).view(np.uint8)
 
     def mark_written(self, offset: int, nbytes: int) -> None:
         """Note that `nbytes` from byte `offset` were written; does nothing without tracking."""
         if self.marks is not None:
-            self.marks[offset : offset + nbytes] = self.mark
+            self.marks[offset : offset + nbytes] = LAUNCHED
 
     def describe(self) -> str:
         """One line for messages."""
@@ -191,7 +190,7 @@ class Allocator:
         self._bases: list[int] = []
         self._records: dict[int, Allocation] = {}
         self._damage: list[str] = []
-        self._spare_marks: dict[int, list[tuple[npt.NDArray[np.uint8], int]]] = {}
+        self._spare_marks: dict[int, list[npt.NDArray[np.uint8]]] = {}
         self._spare_bytes = 0
         self._dead: collections.deque[Allocation] = collections.deque()
         _allocators.add(self)
@@ -231,12 +230,10 @@ class Allocator:
         """A map for the bytes of an allocation, from a former owner if it is large: fresh pages cost more than it."""
         nbytes, spare = allocation.nbytes, self._spare_marks.get(allocation.block.size)
         if spare:
-            marks, mark = spare.pop()
+            marks = spare.pop()
             self._spare_bytes -= len(marks)
-            if mark == _LAST_MARK:
-                marks.fill(0)
-                mark = 0
-            allocation.marks, allocation.mark = marks[:nbytes], mark + 1
+            allocation.marks = marks[:nbytes]
+            allocation.marks.fill(0)
         else:
             large = nbytes >= _REUSED_MARKS
             allocation.marks = np.zeros(allocation.block.size if large else nbytes, np.uint8)[:nbytes]
@@ -258,7 +255,7 @@ class Allocator:
             and sys.getrefcount(marks) == 2
             and self._spare_bytes + len(marks) <= self.quarantine_limit
         ):
-            self._spare_marks.setdefault(len(marks), []).append((marks, allocation.mark))
+            self._spare_marks.setdefault(len(marks), []).append(marks)
             self._spare_bytes += len(marks)
 
     def _take(self, size: int) -> Block:

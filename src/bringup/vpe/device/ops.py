@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from bringup.vpe.device import tensors
 from bringup.vpe.device.tensors import CPU_KEYS, host_storage, host_view, is_device_tensor, make_tensor, new_storage
+from bringup.vpe.memory import LAUNCHED
 
 _aten = torch.ops.aten
 
@@ -158,7 +158,7 @@ def resize_(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> A
             host_storage(grown)[:kept].copy_(host_storage(storage)[:kept])
             old, new = storage._vpe_owner.allocation, grown._vpe_owner.allocation
             if new.marks is not None:
-                new.marks[:kept] = new.mark if old.initialised is None else old.initialised * np.uint8(new.mark)
+                new.marks[:kept] = LAUNCHED if old.marks is None else old.marks
         storage = grown
     return tensors.set_tensor(tensor, storage, offset, size, stride)
 

@@ -30,7 +30,6 @@ def buffer_of(argument: Any, pointer: int) -> Buffer | None:
         nbytes=allocation.nbytes,
         freed=allocation.freed,
         initialised=allocation.marks,
-        mark=allocation.mark,
         label=allocation.label or f"allocation #{allocation.sequence}",
     )
 
