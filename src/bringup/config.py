@@ -58,6 +58,9 @@ class StatesConfig(Section):
     summarise: bool = False  # have long compiler logs summarised; needs `summariser`
 
 
+NO_CACHE = "none"  # in the place of the folder of compiled kernels
+
+
 class JudgeConfig(Section):
     """Limits on one candidate's process, and what it is compiled for."""
 
@@ -69,6 +72,7 @@ class JudgeConfig(Section):
     keep_going: bool = False  # judge every case, not only up to the first failure
     compile_for: tuple[str, ...] | None = None  # toolchains that must also compile every kernel; None: the target's
     compile_seconds: float = Field(default=120.0, gt=0)  # for one kernel specialisation
+    kernel_cache: str = ""  # folder of compiled kernels; "": under ~/.cache, `none`: no folder
     without_guards: tuple[str, ...] = ()  # guards that are switched off, by id, for ablations
 
 

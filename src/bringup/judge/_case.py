@@ -1,64 +1,47 @@
-"""Decide one case: what is sent to the worker, and what its reply means against the reference."""
+"""Decide one case: what is sent to the guest, and what its reply and the device's account mean."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from bringup.judge import _codec, _compare
+from bringup.judge._outcome import Outcome, cheated
+from bringup.judge._provenance import provenance
 from bringup.judge._schemas import aliases_inputs
-from bringup.judge.guards import WATCHES
 from bringup.operators import Operator
 from bringup.suites import CaseInputs
-from bringup.verdict import Mismatch, TensorSummary, VerdictKind, Violation
+from bringup.verdict import Mismatch
 
-SPY = "dispatch-spy"
+# What the host may make for a call, in bytes; docs/trust.md says why.
+HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS = 256, 64, 1 << 16
 ERROR_LINE = re.compile(r"[\w.]+(Error|Fault|Exception): ")
 GUARDED_ASPECTS = ("mutation", "aliasing")
 NamedTensors = list[tuple[str, torch.Tensor]]
 Expected = Callable[[CaseInputs], tuple[Any, Any, Any]]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What happened in one case. `fatal`: no other case of this candidate can fare better."""
-
-    kind: VerdictKind
-    summary: str
-    call: str = ""
-    inputs: tuple[TensorSummary, ...] = ()
-    violations: tuple[Violation, ...] = ()
-    mismatch: Mismatch | None = None
-    exception: str = ""
-    log: str = ""
-    kernel: str = ""
-    compiled_for: str = ""
-    launches: int = 0
-    fatal: bool = False
-    guard: str = ""
-
-    def with_call(self, case: CaseJudge) -> Outcome:
-        """Add the call and the inputs to a failure that has none yet."""
-        if self.kind == "passed" or self.call:
-            return self
-        inputs = tuple(_compare.summarise(t) for _, t in case.tensors[:8])
-        return replace(self, call=case.call, inputs=inputs)
-
-
 class CaseJudge:
     """One case of one operator for a target's device."""
 
     def __init__(
-        self, inputs: CaseInputs, operator: Operator, device: str, expected: Expected, guards: frozenset[str]
-    ) -> None:
-        """Prepare the case; `expected` computes (output, args after, kwargs after) of the reference."""
+        self, inputs: CaseInputs, operator: Operator, device: str, expected: Expected, guards: frozenset[str],
+        copies_count: bool = True,
+    ) -> None:  # fmt: skip
+        """Prepare the case; `expected` computes (output, args after, kwargs after) of the reference.
+
+        `copies_count`: whether copies alone may make a result, as the operator or the target says.
+        """
+        self.copies_count = copies_count
         self.guards = guards
         self.launches = 0  # in the call that passed
         self.tensors_returned: NamedTensors = []  # by the latest call, on the host
+        self.tensors_after: NamedTensors = []  # the arguments after it
+        self.storages = 0  # of the inputs, which come first in every answer
         self.inputs = inputs
         self.operator = operator
         self.device = device
@@ -72,37 +55,44 @@ class CaseJudge:
         """The failing call as text."""
         return _compare.describe_call(self.args, self.kwargs)
 
-    def request(self, seconds: float, mode: dict[str, Any]) -> tuple[dict[str, Any], list[memoryview]]:
-        """Return the worker's request and the bytes of its input storages; `mode` says how to call (see guards)."""
+    def request(self, seconds: float) -> tuple[dict[str, Any], list[memoryview]]:
+        """Return the guest's request, which lacks the addresses of the inputs, and the bytes of the input storages."""
         storages = _codec.Storages()
         request = {
             "args": _codec.encode(self.args, storages),
             "kwargs": _codec.encode(self.kwargs, storages),
             "sizes": storages.sizes(),
             "seconds": seconds,
-            "mode": mode,
         }
+        self.storages = len(storages.items)
         return request, storages.payloads()
 
-    def decide(self, reply: dict[str, Any], data: memoryview, output: str) -> Outcome:
-        """Turn the worker's reply into an outcome."""
-        launches = int(reply.get("launches", 0))
+    def host_allowance(self) -> int:
+        """Bytes that the host may make for this call: see `guards.rules.HostBytes`."""
+        numbers = _numbers([self.args, self.kwargs]) + sum(2 * t.dim() + 1 for _, t in self.tensors)
+        return HOST_BASE + HOST_PER_NUMBER * numbers + (HOST_WITH_TENSORS if self.tensors else 0)
+
+    def outputs(self, reply: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the tensors whose writers count, as the device process takes them: results, then all arguments.
+
+        Raises ValueError for an answer that makes no sense.
+        """
+        return [_output(d) for d in _codec.descriptions([reply.get("result"), reply.get("after")])]
+
+    def decide(self, reply: dict[str, Any], device: dict[str, Any], data: memoryview, output: str) -> Outcome:
+        """Turn the guest's reply, and what the device process says of the call, into an outcome."""
+        launches = int(device["account"]["launches"])
         self.tensors_returned = []
-        if reply.get("found"):
-            return cheated(reply["found"], launches)
+        stopped = device["error"] or {}
+        if stopped.get("kind") == "rule":
+            return cheated(stopped["rule"], stopped["text"], stopped.get("line", 0), launches)
+        if stopped.get("kind") == "fault":
+            text = _with_line(stopped)
+            return Outcome("crashed", _headline(text), log=stopped["dump"] or text, exception=text, launches=launches)
+        if stopped:
+            reply = {"error": _with_line(stopped)}
         if "error" in reply:
-            if self.inputs.raises and not reply.get("compile_log") and not reply.get("fault"):
-                return Outcome("passed", "", launches=launches)
-            text = str(reply["error"])
-            if reply.get("compile_log"):
-                log, kernel = str(reply["compile_log"]), str(reply.get("kernel", ""))
-                lines = [line.strip() for line in log.strip().splitlines()] or [""]
-                first = next((line for line in lines if "error:" in line), lines[0])
-                summary = f"kernel {kernel} does not compile: {first[:300]}"
-                return Outcome("compile", summary, log=log, kernel=kernel, compiled_for=self.device)
-            if reply.get("fault"):
-                return Outcome("crashed", _headline(text), log=str(reply["fault"]), exception=text)
-            return Outcome("raised", text.strip().splitlines()[-1][:300], exception=text, log=output)
+            return self._raised(reply, output, launches, refused=stopped.get("kind") != "memory")
         if self.inputs.raises:
             return self._wrong("structure", f"PyTorch raises {self.inputs.raises}; the wrapper returned", launches)
         if "unencodable" in reply:
@@ -110,15 +100,35 @@ class CaseJudge:
             return replace(outcome, guard="outputs" if reply.get("odd") else "")
         if "outputs" in self.guards and (odd := self._odd_outputs(reply)):
             return replace(self._wrong("device", odd, launches), guard="outputs")
+        if device["wrong"]:
+            return cheated("stream", f"the wrapper's result names {device['wrong']}", 0, launches)
         try:
-            mismatch = self._compare(reply, data)
-        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-            return Outcome("crashed", f"the worker's answer makes no sense: {error}", launches=launches)
+            storages, masks = _split(device, data)
+            mismatch = self._compare(reply, storages)
+            if mismatch is None and "provenance" in self.guards:
+                found = provenance(self, reply, device["writers"], masks)
+                if found is not None:
+                    return replace(found, launches=launches)
+        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, IndexError) as error:
+            return Outcome("crashed", f"the guest's answer makes no sense: {error}", launches=launches)
         if mismatch is None:
             return Outcome("passed", "", launches=launches)
         summary = f"{mismatch.output}: {mismatch.message}"
         guard = mismatch.aspect if mismatch.aspect in GUARDED_ASPECTS else ""
         return Outcome("wrong", summary, mismatch=mismatch, launches=launches, log=output, guard=guard)
+
+    def _raised(self, reply: dict[str, Any], output: str, launches: int, refused: bool) -> Outcome:
+        """The wrapper raised, or a launch did later."""
+        text = str(reply["error"])
+        if reply.get("compile_log"):
+            log, kernel = str(reply["compile_log"]), str(reply.get("kernel", ""))
+            lines = [line.strip() for line in log.strip().splitlines()] or [""]
+            first = next((line for line in lines if "error:" in line), lines[0])
+            summary = f"kernel {kernel} does not compile: {first[:300]}"
+            return Outcome("compile", summary, log=log, kernel=kernel, compiled_for=self.device, launches=launches)
+        if self.inputs.raises and refused:
+            return Outcome("passed", "", launches=launches)
+        return Outcome("raised", text.strip().splitlines()[-1][:300], exception=text, log=output, launches=launches)
 
     def _odd_outputs(self, reply: dict[str, Any]) -> str:
         """Say what of the outputs is no plain tensor of the device."""
@@ -151,15 +161,15 @@ class CaseJudge:
             return True
         return any(_is_copy(output, tensor) for _, tensor in self.tensors)
 
+    def wrong(self, message: str) -> Outcome:
+        """Return the outcome of a result whose bytes nobody has written."""
+        return replace(self._wrong("values", message, 0), guard="provenance")
+
     def _wrong(self, aspect: Any, message: str, launches: int) -> Outcome:
         mismatch = Mismatch(aspect=aspect, output="output", message=message)
         return Outcome("wrong", message, mismatch=mismatch, launches=launches)
 
-    def _compare(self, reply: dict[str, Any], data: memoryview) -> Mismatch | None:
-        storages = []
-        for size in reply["sizes"]:
-            storages.append(_codec.storage_from(data[:size]))
-            data = data[size:]
+    def _compare(self, reply: dict[str, Any], storages: list[Any]) -> Mismatch | None:
         # Device arguments come back as the target's, which this process need not know.
         actual = _codec.decode(reply["result"], lambda d: _codec.tensor_on(storages, d), "cpu")
         after = _codec.decode(reply["after"], lambda d: _codec.tensor_on(storages, d), "cpu")
@@ -167,6 +177,7 @@ class CaseJudge:
         inputs_after = _compare.input_paths(tuple(after[0]), after[1])
         wanted_after = _compare.input_paths(ref_args, ref_kwargs)
         self.tensors_returned = _codec.tensors_of(actual, "output")
+        self.tensors_after = inputs_after
         found = None
         if "mutation" in self.guards:
             found = self._mutation(inputs_after, wanted_after)
@@ -233,22 +244,40 @@ class CaseJudge:
         return _shared_outputs(expected, actual) or _overlapping(expected, actual)
 
 
-def cheated(found: list[Any], launches: int = 0) -> Outcome:
-    """Return the outcome of what the watches in the worker found: [guard, what, line] each."""
-    advice = {watch.id: watch.advice for watch in WATCHES}
-    violations = tuple(
-        Violation(
-            rule=str(guard),
-            message=f"the wrapper left work to PyTorch: {what}" if guard == SPY else str(what),
-            line=int(line),
-            advice=advice.get(str(guard), ""),
-        )
-        for guard, what, line in found
-    )
-    guard = str(found[0][0])
-    words = ", ".join(dict.fromkeys(str(what) for other, what, _ in found if other == guard))
-    summary = f"work left to PyTorch: {words}" if guard == SPY else words
-    return Outcome("cheated", summary[:500], violations=violations, launches=launches, guard=guard)
+def _with_line(stopped: dict[str, Any]) -> str:
+    line = stopped.get("line")
+    return f"{stopped['text']}{f' (launched at candidate.py:{line})' if line else ''}"
+
+
+def _split(device: dict[str, Any], data: memoryview) -> tuple[list[Any], list[memoryview]]:
+    """The storages of an answer, and the masks of its outputs."""
+    storages, masks = [], []
+    for size in device["sizes"]:
+        storages.append(_codec.storage_from(data[:size]))
+        data = data[size:]
+    for size in device["masks"]:
+        masks.append(data[:size])
+        data = data[size:]
+    return storages, masks
+
+
+def _output(described: dict[str, Any]) -> dict[str, Any]:
+    numbers = [described["t"], described["offset"], *described["shape"], *described["stride"]]
+    if any(type(n) is not int or not 0 <= n < 1 << 62 for n in numbers):
+        raise ValueError("a tensor with odd sizes")
+    return {
+        "storage": described["t"], "offset": described["offset"], "size": described["shape"],
+        "stride": described["stride"], "width": getattr(torch, described["dtype"]).itemsize,
+    }  # fmt: skip
+
+
+def _numbers(value: Any) -> int:
+    """How many numbers a tree of arguments holds, outside of tensors."""
+    if isinstance(value, list | tuple):
+        return sum(map(_numbers, value))
+    if isinstance(value, dict):
+        return sum(map(_numbers, value.values()))
+    return int(isinstance(value, int | float | complex))
 
 
 def _headline(text: str) -> str:

@@ -147,6 +147,19 @@ def tensor_on(storages: list[Any], description: dict[str, Any]) -> Any:
     return torch.empty(0, dtype=dtype, device=storage.device).set_(storage, offset, shape, stride)
 
 
+def descriptions(value: Any) -> list[dict[str, Any]]:
+    """List the tensors of an encoded tree as they are described in it, in the order of `tensors_of`."""
+    if isinstance(value, list):
+        return [found for item in value for found in descriptions(item)]
+    if not isinstance(value, dict):
+        return []
+    if "t" in value:
+        return [value]
+    if "tuple" in value:
+        return descriptions(value["tuple"])
+    return [found for _, item in value["dict"] for found in descriptions(item)] if "dict" in value else []
+
+
 def clone_tree(value: Any) -> Any:
     """Copy a tree of host tensors, storages shared as in the original: what a reference may then mutate."""
     storages = Storages()

@@ -10,9 +10,10 @@ import signal
 import socket
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
-from bringup.judge import _wire
+from bringup.device import frames
 from bringup.judge._isolate import Limits, SandboxFault
 from bringup.judge._remove import remove_tree
 
@@ -27,8 +28,14 @@ GRACE_SECONDS = 2.0  # for the kernel to finish a process that was told to end
 class Guest:
     """One worker, from its fork to its end; use as a context manager, whose exit leaves no process behind."""
 
-    def __init__(self, spawner: socket.socket, limits: dict[str, Any], output_kb: int, root: str) -> None:
-        """Fork a worker through `spawner`; `limits` lacks only the scratch directory, made under `root`."""
+    def __init__(
+        self, spawner: socket.socket, limits: dict[str, Any], output_kb: int, root: str,
+        stream: socket.socket | None = None,
+    ) -> None:  # fmt: skip
+        """Fork a process through `spawner`; `limits` lacks only the scratch directory, made under `root`.
+
+        `stream`, its end of the device's command stream, is handed over first.
+        """
         self.scratch = tempfile.mkdtemp(prefix="worker-", dir=root)
         self._keep = output_kb << 10
         self._output = bytearray()
@@ -52,8 +59,11 @@ class Guest:
         self.pid: int = answer["pid"]
         self._process = _pidfd(self.pid)
         self.isolation: Any = answer["isolation"]  # which protections are on, which are missing and why
-        self.channel = _wire.Channel(ours, limits["memory_mb"] << 20)
+        self.channel = frames.Channel(ours, limits["memory_mb"] << 20)
         self.ended: dict[str, Any] | None = None
+        if stream is not None:
+            with contextlib.suppress(OSError):  # of a process that is dead already; the next read says so
+                socket.send_fds(ours, [b"s"], [stream.fileno()])
 
     def __enter__(self) -> Guest:
         return self
@@ -73,12 +83,17 @@ class Guest:
     def send(self, header: dict[str, Any], payloads: Any, deadline: float) -> None:
         """Send a request; raises Closed or DeadlineExceeded."""
         self.sock.settimeout(max(0.01, deadline - time.monotonic()))
-        _wire.send(self.sock, header, payloads)
+        frames.send(self.sock, header, payloads)
         self.sock.settimeout(None)
 
-    def receive(self, deadline: float) -> tuple[dict[str, Any], memoryview]:
-        """Wait for the answer; raises Closed, TooLarge or DeadlineExceeded."""
-        return self.channel.receive(deadline, {self._out: self._drain})
+    def receive(
+        self, deadline: float, meanwhile: dict[int, Callable[[], bool]] | None = None
+    ) -> tuple[dict[str, Any], memoryview]:
+        """Wait for the answer; raises Closed, TooLarge or DeadlineExceeded.
+
+        `meanwhile` maps other descriptors to what is called when they are readable.
+        """
+        return self.channel.receive(deadline, {self._out: self._drain, **(meanwhile or {})})
 
     def _drain(self) -> bool:
         """Read what the worker printed, keep its beginning and end; False at the end of the stream."""

@@ -17,11 +17,11 @@ from typing import Any, Protocol
 
 from bringup import __version__
 from bringup.candidate import Candidate, digest
-from bringup.config import JudgeConfig, RunConfig
+from bringup.config import NO_CACHE, JudgeConfig, RunConfig
+from bringup.device.frames import PREFIX, pack
 from bringup.errors import EnvironmentFault
-from bringup.judge._wire import PREFIX, pack
 from bringup.judge.guards import guards_but
-from bringup.linter import computes, reads_values
+from bringup.linter import computes, read_allowance
 from bringup.operators import DTYPES, Operator
 from bringup.targets import get_target
 from bringup.verdict import Verdict
@@ -29,6 +29,7 @@ from bringup.verdict import Verdict
 START_SECONDS = 180.0  # for the warm parent's imports on a busy machine
 # Workers see these variables and no others: no key, token or path of the user's reaches a candidate.
 PASSED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+SERVICES = ("guests", "compiles", "devices")  # what the warm parent of a target forks for each referee
 KNOWN_VERSIONS = ("torch", "triton", "numpy")
 Progress = Callable[[str, str], None]
 
@@ -146,16 +147,18 @@ class JudgePool:
         seed: int,
         cases: Iterable[int] | None,
     ) -> dict[str, Any]:
-        config = self.config
+        config, reads = self.config, read_allowance(operator)
         return {
             "source": candidate.source,
-            "kernels_digest": digest(candidate.source),
             "operator": operator.model_dump(mode="json"),
             "target": self.target_spec,
             "device": self.target.device,
-            "limits_address_space": self.target.limits_address_space,
+            "moves": self.target.moves,
+            "toolchain": self.toolchain,
+            "kernel_cache": self.kernel_cache,
             "needs_launch": computes(operator),
-            "reads_values": reads_values(operator),
+            "read_bytes": reads.nbytes,
+            "read_inputs": reads.inputs,
             "parameters": candidate.parameters(),
             "dtypes": list(DTYPES if dtypes is None else dtypes),
             "seed": seed,
@@ -188,6 +191,22 @@ class JudgePool:
         return digest(json.dumps(facts, sort_keys=True, default=str)) if facts else ""
 
     @cached_property
+    def toolchain(self) -> str:
+        """What identifies the target's compiler, for the keys of compiled kernels."""
+        return self.target.toolchain()
+
+    @cached_property
+    def kernel_cache(self) -> str | None:
+        """The folder of compiled kernels; None where the configuration wants none."""
+        chosen = self.config.kernel_cache
+        if chosen == NO_CACHE:
+            return None
+        if chosen:
+            return str(Path(chosen).expanduser().resolve())
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        return os.path.join(base, "bringup", "kernels")
+
+    @cached_property
     def _versions(self) -> dict[str, str]:
         found = {"bringup": __version__, "python": ".".join(map(str, sys.version_info[:3]))}
         for name in KNOWN_VERSIONS:
@@ -203,10 +222,10 @@ class JudgePool:
             if reason is not None:
                 raise JudgeFault(f"target {self.target_spec} cannot run here: {reason}")
             # References are computed on the CPU: the referee's parent must not even see a GPU (see _zygote).
+            environment = self.target.environment()
             variables = {
-                "referee": self._variables({"CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": ""}),
-                "run": self._variables(self.target.environment()),
-                "compile": self._variables({}),
+                "referee": self._variables({**environment, "CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": ""}),
+                "run": self._variables(environment),
             }
             self._parents = {
                 role: _Parent(role, environment, self._directory.name, self.target_spec)
@@ -228,6 +247,7 @@ class JudgePool:
             "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
             "OMP_NUM_THREADS": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
+            **({"BRINGUP_KERNEL_CACHE": self.kernel_cache} if self.kernel_cache else {}),
             "PYTHONPATH": os.pathsep.join(p for p in sys.path if p and os.path.isdir(p)),
             **extra,
         }
@@ -237,14 +257,14 @@ class JudgePool:
             if parent.process is None or parent.process.returncode is not None:
                 await parent.start()
         ours, theirs = socket.socketpair()
-        runs, runs_far = socket.socketpair()
-        compiles, compiles_far = socket.socketpair()
+        pairs = {service: socket.socketpair() for service in SERVICES}
         try:
-            self._parents["referee"].fork([theirs.fileno(), runs.fileno(), compiles.fileno()])
-            self._parents["run"].fork([runs_far.fileno()])
-            self._parents["compile"].fork([compiles_far.fileno()])
+            near = [pair[0].fileno() for pair in pairs.values()]
+            self._parents["referee"].fork("referee", [theirs.fileno(), *near])
+            for service, (_, far) in pairs.items():
+                self._parents["run"].fork(service, [far.fileno()])
         finally:
-            for end in (theirs, runs, runs_far, compiles, compiles_far):
+            for end in (theirs, *(end for pair in pairs.values() for end in pair)):
                 end.close()
         slot = _Slot(ours)
         await slot.open()
@@ -364,8 +384,8 @@ class _Parent:
         text = f"the judge's warm parent ended with code {code} while importing torch and Triton"
         return JudgeFault(f"{text}: {said[-1]}" if said else text)
 
-    def fork(self, descriptors: list[int]) -> None:
-        socket.send_fds(self.control, [b"slot"], descriptors)
+    def fork(self, service: str, descriptors: list[int]) -> None:
+        socket.send_fds(self.control, [service.encode()], descriptors)
 
     async def close(self) -> None:
         if self.process is None:

@@ -1,12 +1,12 @@
-"""The judge's own process: rebuilds cases, computes references, sends inputs to the worker, compares, decides.
+"""The judge's own process: rebuilds cases, computes references, puts inputs into the device, compares, decides.
 
-No candidate code runs here. Workers are forked by spawners that have never seen a reference.
+No candidate code runs here. Guests are forked by a spawner that has never seen a reference, and see no data at all.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import shutil
 import socket
 import tempfile
@@ -14,35 +14,46 @@ import time
 import traceback
 import warnings
 from collections import OrderedDict
-from dataclasses import replace
 from typing import Any
 
 import torch
 
-from bringup.judge import _codec, _wire
-from bringup.judge._case import CaseJudge, Outcome, cheated
+from bringup.device import frames
+from bringup.judge import _codec
+from bringup.judge._case import CaseJudge, Expected
+from bringup.judge._compiling import Compiling, last_line
+from bringup.judge._device import Device, DeviceFault, DeviceLost
 from bringup.judge._guest import Guest, describe_end
-from bringup.judge._reply import check_log, check_reply
+from bringup.judge._kernels import KernelStore
+from bringup.judge._outcome import Outcome
+from bringup.judge._reply import check_reply
 from bringup.judge._tidy import tidy
 from bringup.judge.guards import RERUNS, spread
 from bringup.judge.guards._rerun import Rerunner
 from bringup.operators import Operator
 from bringup.suites import CaseInputs, get_suite
+from bringup.targets import get_target
 from bringup.verdict import CaseId, CaseResult, Verdict
 
 KEPT_OPERATORS = 8  # operators whose inputs and references stay in memory
+TOUCHED = re.compile(r"^device memory touched by the host: (0x[0-9a-f]+)$", re.MULTILINE)
 GRACE_SECONDS = 0.5  # between a call's time limit, when the worker prints where it is, and its end
 
 
 class Referee:
     """Serves judge jobs, one at a time, until the main process closes the socket."""
 
-    def __init__(self, main: socket.socket, runs: socket.socket, compiles: socket.socket) -> None:
-        """Take the sockets to the main process and to the two spawners."""
-        self.main, self.runs, self.compiles = main, runs, compiles
+    def __init__(
+        self, main: socket.socket, guests: socket.socket, compiles: socket.socket, devices: socket.socket, target: str
+    ) -> None:
+        """Take the sockets to the main process and to the spawners."""
+        self.main, self.guests, self.compiles, self.devices = main, guests, compiles, devices
+        self.target = get_target(target)
+        self.device: Device | None = None
+        self.kernels: dict[str | None, KernelStore] = {}
+        self.refused: dict[str, dict[str, Any]] = {}
         self.cases: OrderedDict[tuple[str, str, str, int], list[CaseInputs]] = OrderedDict()
         self.expected: dict[tuple[str, CaseId], tuple[Any, Any, Any]] = {}
-        self.compiled: dict[str, str | None] = {}
         self.scratch = tempfile.mkdtemp(prefix="judge-")
 
     def serve(self) -> None:
@@ -50,23 +61,30 @@ class Referee:
         # Forking is the spawners' work, so threads are harmless here; but jobs share the machine.
         torch.set_num_threads(1)
         warnings.simplefilter("ignore")  # of references: deprecations, degrees of freedom
-        _wire.send(self.main, {"ready": True, "pid": os.getpid()})
+        frames.send(self.main, {"ready": True, "pid": os.getpid()})
         try:
             while True:
                 try:
-                    job, _ = _wire.receive(self.main)
-                except _wire.Closed:
+                    job, _ = frames.receive(self.main)
+                except frames.Closed:
                     return
                 try:
                     verdict = JudgeJob(self, job).run()
-                    _wire.send(self.main, {"verdict": verdict.model_dump(mode="json")})
-                except _wire.Closed:
+                    frames.send(self.main, {"verdict": verdict.model_dump(mode="json")})
+                except frames.Closed:
                     return
                 except Exception:
                     # Not the candidate's fault: the main process reports it as an internal error.
-                    _wire.send(self.main, {"internal": traceback.format_exc()})
+                    frames.send(self.main, {"internal": traceback.format_exc()})
         finally:
+            self.lose_device()
             shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def lose_device(self) -> None:
+        """End the device process; the next job starts another one."""
+        if self.device is not None:
+            self.device.close()
+            self.device = None
 
     def inputs(self, suite: str, operator: str, dtype: str, seed: int) -> list[CaseInputs]:
         """Return the cases of one operator and dtype, rebuilt or from memory."""
@@ -93,8 +111,8 @@ class JudgeJob:
         self.deadline = self.started + job["candidate_seconds"]
         self.limits = {"memory_mb": job["memory_mb"], "processes": job["processes"]}
         self.runner: Guest | None = None
-        self.compiler: Guest | None = None
-        self.compiled: dict[str, int] = {}
+        store = referee.kernels.setdefault(job["kernel_cache"], KernelStore(job["kernel_cache"]))
+        self.compiling = Compiling(job, store, referee.refused, self._compiler)
         self.passed: dict[str, int] = {}
         self.launches = 0  # reruns included
         self.gate_launches = 0
@@ -105,6 +123,7 @@ class JudgeJob:
         self.skipped: dict[str, int] = {}
         self.anew: dict[int, tuple[Any, ...]] = {}
         self.start_ms = 0.0  # fork, namespaces and loading of the candidate
+        self.device_ms = 0.0  # start of a device process, where one was needed
 
     def run(self) -> Verdict:
         """Judge case by case, stop at the first failure unless told to go on; then let the guards ask again."""
@@ -127,7 +146,7 @@ class JudgeJob:
                     failures.append(self._verdict(outcome, inputs.case))
                     results.append(self._result(outcome, inputs, time.monotonic() - began))
                 if self.job["progress"]:
-                    _wire.send(self.referee.main, {"case": str(inputs.case), "kind": outcome.kind})
+                    frames.send(self.referee.main, {"case": str(inputs.case), "kind": outcome.kind})
                 if failures and (not self.job["keep_going"] or outcome.fatal or time.monotonic() > self.deadline):
                     break
             self.gate_launches = self.launches
@@ -137,7 +156,7 @@ class JudgeJob:
                 results.append(self._result(outcome, inputs, 0.0))
         finally:
             self._close(self.runner)
-            self._close(self.compiler)
+            self.compiling.close()
         if not total:
             return self._finish(Verdict(kind="untested", summary="no case was asked for"), total, ())
         if failures:
@@ -192,6 +211,7 @@ class JudgeJob:
     def _finish(self, verdict: Verdict, total: int, failures: tuple[CaseResult, ...]) -> Verdict:
         environment = dict(self.job["environment"], isolation=self.isolation, launches=self.gate_launches)
         environment["start_ms"] = round(self.start_ms, 1)
+        environment["device_ms"] = round(self.device_ms, 1)
         environment["reruns"] = self.reruns
         if self.skipped:
             environment["skipped"] = dict(self.skipped)
@@ -201,7 +221,7 @@ class JudgeJob:
                 "cases_passed": sum(self.passed.values()),
                 "passed_by_dtype": dict(self.passed),
                 "failures": failures,
-                "compiled": dict(self.compiled),
+                "compiled": dict(self.compiling.counts),
                 "profile": tuple(self.counters),
                 "seconds": time.monotonic() - self.started,
                 "environment": environment,
@@ -244,70 +264,132 @@ class JudgeJob:
 
     # One case ------------------------------------------------------------------------------------------------
 
-    def case(self, inputs: CaseInputs) -> CaseJudge:
+    def case(self, inputs: CaseInputs, expected: Expected | None = None) -> CaseJudge:
         """Prepare a case for the target's device."""
-        return CaseJudge(inputs, self.operator, self.job["device"], self._expected, self.guards)
+        count = not self.job["needs_launch"] or self.job["moves"]
+        return CaseJudge(inputs, self.operator, self.job["device"], expected or self._expected, self.guards, count)
 
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
-        """Have the worker call the wrapper, and decide what its answer is worth; a lost worker is started anew."""
+        """Have a guest call the wrapper, and decide what came of it; what was lost is started anew the next time."""
         try:
-            # An `out=` or in-place case is there to be written.
-            read_only = "mutation" in self.guards and not (self.operator.mutates or case.inputs.requires)
-            request, payloads = case.request(self.job["case_seconds"], {**mode, "read_only": read_only})
+            request, payloads = case.request(self.job["case_seconds"])
         except _codec.Unencodable as error:
             return Outcome("untested", f"case {case.inputs.case} cannot be sent to the device: {error}")
         seconds = min(self.job["case_seconds"], max(1.0, self.deadline - time.monotonic()))
+        try:
+            if self.runner is None and (failed := self._start(seconds)) is not None:
+                return failed.with_call(case)
+            outcome = self._exchange(case, {**self._mode(case), **mode}, request, payloads, seconds)
+        except DeviceLost as lost:
+            outcome = self._device_lost(lost, seconds)
+        return outcome.with_call(case)
+
+    def _mode(self, case: CaseJudge) -> dict[str, Any]:
+        """How the device process takes a call of this case."""
+        job = self.job
+        return {
+            # An `out=` or in-place case is there to be written.
+            "read_only": "mutation" in self.guards and not (self.operator.mutates or case.inputs.requires),
+            "profile": job["profile"],
+            "read_bytes": job["read_bytes"] if "reads" in self.guards else 1 << 40,
+            "read_inputs": job["read_inputs"] or "reads" not in self.guards,
+            "host_bytes": case.host_allowance() if "host-bytes" in self.guards else None,
+        }
+
+    def _exchange(
+        self, case: CaseJudge, mode: dict[str, Any], request: dict[str, Any], payloads: Any, seconds: float
+    ) -> Outcome:
+        device, runner = self.referee.device, self.runner
+        assert device is not None
+        assert runner is not None
+        deadline = time.monotonic() + seconds + GRACE_SECONDS
+        request["bases"] = device.begin(mode, request["sizes"], payloads, deadline)
+        reply: dict[str, Any] = {}
+        outputs: list[dict[str, Any]] = []
+        lost: Outcome | None = None
+        try:
+            runner.send(request, (), deadline)
+            reply, _ = runner.receive(deadline, {device.fd: device.serve})
+            check_reply(reply)
+            outputs = case.outputs(reply)
+        except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
+            lost = self._lost(error, seconds, deadline)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
+        storages = reply.get("storages", []) if lost is None else []
+        done, data = device.end(storages, outputs, deadline + (0.0 if lost is None else GRACE_SECONDS))
+        if done["replace"]:
+            self._drop()
+        self.launches += int(done["account"]["launches"])
+        self.counters += [{"case": str(case.inputs.case), **counted} for counted in done["counters"]]
+        broken = (done["error"] or {}).get("kind") in ("rule", "fault")
+        if lost is not None and not broken:
+            return lost
+        failed = self.compiling.check(done["also"])
+        printed = runner.output + done["printed"]
+        return failed or case.decide(reply, done, data, printed)
+
+    def _start(self, seconds: float) -> Outcome | None:
+        """Start a guest, and a device process where there is none."""
+        job, referee, began = self.job, self.referee, time.monotonic()
+        if referee.device is None:
+            referee.device = Device(referee.devices, self.compiling.answer)
+            self.device_ms = (time.monotonic() - began) * 1e3
+            began = time.monotonic()
+        referee.device.compile = self.compiling.answer
+        stream = referee.device.next_guest(job["source"], job["memory_mb"] << 20)
         deadline = time.monotonic() + seconds + GRACE_SECONDS
         try:
-            if self.runner is None:
-                failed = self._start_runner(deadline)
-                if failed is not None:
-                    return failed.with_call(case)
-                deadline = time.monotonic() + seconds + GRACE_SECONDS
-            assert self.runner is not None
-            self.runner.send(request, payloads, deadline)
-            reply, data = self.runner.receive(deadline)
-            check_reply(reply, len(data))
-        except (_wire.Closed, _wire.TooLarge, _wire.DeadlineExceeded) as error:
-            return self._lost(error, seconds, deadline).with_call(case)
-        self.launches += int(reply.get("launches", 0))
-        self.counters += [{"case": str(case.inputs.case), **counted} for counted in reply.get("counters", [])]
-        outcome = self._compile(reply.get("specialisations", []))
-        return (outcome or case.decide(reply, data, self.runner.output)).with_call(case)
-
-    def _start_runner(self, deadline: float) -> Outcome | None:
-        job, began = self.job, time.monotonic()
-        limits = {**self.limits, "address_space": job["limits_address_space"]}
-        self.runner = Guest(self.referee.runs, limits, job["output_kb"], self.referee.scratch)
+            self.runner = Guest(referee.guests, self.limits, job["output_kb"], referee.scratch, stream)
+        finally:
+            stream.close()
         self.isolation = self.runner.isolation
-        request = {key: job[key] for key in ("source", "target", "compile_for", "guards", "profile")}
-        self.runner.send({**request, "facts": {"reads_values": job["reads_values"]}}, (), deadline)
-        reply, data = self.runner.receive(deadline)
-        check_reply(reply, len(data))
+        try:
+            self.runner.send({"source": job["source"], "compile_for": job["compile_for"]}, (), deadline)
+            reply, _ = self.runner.receive(deadline, {referee.device.fd: referee.device.serve})
+            check_reply(reply)
+        except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
+            return self._lost(error, seconds, deadline)
         self.start_ms = (time.monotonic() - began) * 1e3
         if "error" not in reply:
-            return replace(cheated(reply["found"]), fatal=True) if reply.get("found") else None
+            return None
         self._close(self.runner)
         self.runner = None
         text = str(reply["error"])
-        return Outcome("raised", f"the module cannot be loaded: {_last_line(text)}", exception=text, fatal=True)
+        return Outcome("raised", f"the module cannot be loaded: {last_line(text)}", exception=text, fatal=True)
 
     def _lost(self, error: Exception, seconds: float, deadline: float) -> Outcome:
-        """The worker gave no answer: it hangs, is dead, or talks nonsense."""
+        """The guest gave no answer: it hangs, is dead, or talks nonsense."""
         guest, self.runner = self.runner, None
         assert guest is not None
         try:
             # Python can crash over printing where a running program is: that end, too, is one of the time limit.
-            if isinstance(error, _wire.DeadlineExceeded) or time.monotonic() >= deadline - GRACE_SECONDS:
+            if isinstance(error, frames.DeadlineExceeded) or time.monotonic() >= deadline - GRACE_SECONDS:
                 guest.kill()
                 text = f"no result after {seconds:g} s"
                 return Outcome("timed_out", text, log=guest.output)
-            if isinstance(error, _wire.TooLarge):
+            if isinstance(error, frames.TooLarge):
                 return Outcome("crashed", f"the process broke the protocol: {error}", log=guest.output)
-            text = describe_end(guest.wait())
-            return Outcome("crashed", text, log=guest.output)
+            return ended(guest)
         finally:
             self._close(guest)
+
+    def _device_lost(self, lost: DeviceLost, seconds: float) -> Outcome:
+        """The device process gave no answer: a kernel does not end, or has broken it."""
+        output = self.runner.output if self.runner is not None else ""
+        self._drop()
+        if lost.hangs:
+            return Outcome("timed_out", f"no result after {seconds:g} s: the device is still at work", log=output)
+        return Outcome("crashed", f"{lost} while it worked for this candidate", log=output)
+
+    def _drop(self) -> None:
+        """Give up guest and device process; neither is of use without the other."""
+        runner, self.runner = self.runner, None
+        self._close(runner)
+        self.referee.lose_device()
+
+    def _compiler(self) -> Guest:
+        return Guest(self.referee.compiles, self.limits, self.job["output_kb"], self.referee.scratch)
 
     def _close(self, guest: Guest | None) -> None:
         if guest is not None:
@@ -332,44 +414,15 @@ class JudgeJob:
             self.referee.expected[key] = (output, args, kwargs)
         return self.referee.expected[key]
 
-    # The real compiler -----------------------------------------------------------------------------------------
 
-    def _compile(self, entries: list[dict[str, Any]]) -> Outcome | None:
-        for entry in entries:
-            key = self.job["kernels_digest"] + json.dumps(entry, sort_keys=True)
-            if key not in self.referee.compiled:
-                self.referee.compiled[key] = self._compile_one(entry)
-            log = self.referee.compiled[key]
-            if log is not None:
-                name, target = entry["kernel"], entry["target"]
-                summary = f"kernel {name} does not compile for {target}: {_last_line(log)}"
-                return Outcome("compile", summary, log=log, kernel=name, compiled_for=target)
-            self.compiled[entry["target"]] = self.compiled.get(entry["target"], 0) + 1
-        return None
-
-    def _compile_one(self, entry: dict[str, Any]) -> str | None:
-        seconds = self.job["compile_seconds"]
-        deadline = time.monotonic() + seconds
-        try:
-            if self.compiler is None:
-                self.compiler = Guest(self.referee.compiles, self.limits, self.job["output_kb"], self.referee.scratch)
-                self.compiler.send({"source": self.job["source"]}, (), deadline)
-            before = len(self.compiler.output)
-            self.compiler.send(entry, (), deadline)
-            reply, _ = self.compiler.receive(deadline)
-            log = check_log(reply)
-            printed = self.compiler.output[before:].strip()
-            return None if log is None else f"{printed}\n{log}".strip()
-        except _wire.DeadlineExceeded:
-            log = f"the compiler did not finish within {seconds:g} s"
-        except (_wire.Closed, _wire.TooLarge):
-            assert self.compiler is not None
-            log = f"the compiler crashed: {describe_end(self.compiler.wait())}\n{self.compiler.output}"
-        self._close(self.compiler)
-        self.compiler = None
-        return log
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return lines[-1][:300] if lines else ""
+def ended(guest: Guest) -> Outcome:
+    """Return the outcome of a guest that has ended by itself; touching device memory has a verdict of its own."""
+    text, output = describe_end(guest.wait()), guest.output
+    touched = TOUCHED.search(output)
+    if touched is None:
+        return Outcome("crashed", text, log=output)
+    words = (
+        f"the host touched device memory at {touched.group(1)}: a wrapper has handles only, and data is reached by "
+        "kernels alone"
+    )
+    return Outcome("crashed", words, log=output, guard="wall")

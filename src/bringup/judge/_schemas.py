@@ -1,47 +1,8 @@
-"""What ATen's schemas say of an overload: whether it computes, copies, or only allocates and takes views."""
+"""What ATen's schemas say of an overload: whether its result aliases an argument."""
 
 from __future__ import annotations
 
 from typing import Any
-
-# Memory that nothing has been written to yet.
-FRESH = frozenset(
-    {
-        "aten::empty",
-        "aten::empty_like",
-        "aten::empty_permuted",
-        "aten::empty_strided",
-        "aten::new_empty",
-        "aten::new_empty_strided",
-    }
-)
-# Allocation and metadata, which every device has; `_local_scalar_dense` reads one number back (`item`), because the
-# shape of some results depends on data.
-ALLOCATION = FRESH | frozenset(
-    {
-        "aten::resize_",
-        "aten::_local_scalar_dense",
-        "aten::lift_fresh",
-        "aten::_unsafe_view",
-        "aten::_reshape_alias",
-        "aten::set_",
-        # questions about dtypes and shapes, answered without touching data
-        "aten::promote_types",
-        "aten::result_type",
-        "aten::can_cast",
-        "aten::is_same_size",
-    }
-)
-# Copies every device has as well; one that changes the dtype computes.
-COPIES = frozenset({"aten::clone", "aten::copy_", "aten::_to_copy"})
-
-
-def moves_no_data(schema: Any) -> bool:
-    """Whether an overload only allocates, reads metadata or returns a view."""
-    if schema.name in ALLOCATION:
-        return True
-    infos = [item.alias_info for item in schema.returns]
-    return bool(infos) and all(info is not None and not info.is_write for info in infos)
 
 
 def schemas(overloads: tuple[str, ...]) -> list[Any]:

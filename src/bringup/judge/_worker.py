@@ -1,4 +1,4 @@
-"""Inside the isolated worker: load a candidate and call its wrapper, or compile its kernels. Decides nothing."""
+"""Inside an isolated process: a guest that calls a candidate's wrapper, or a compiler of texts. Decides nothing."""
 
 from __future__ import annotations
 
@@ -9,162 +9,144 @@ import socket
 import traceback
 from typing import Any
 
-from bringup.judge import _wire
+from bringup.device import frames
 from bringup.judge._loader import FILENAME, load
+from bringup.targets import get_target
 
 TRACEBACK_FRAMES = 30
 
 
-def serve_calls(descriptor: int) -> None:
-    """Answer `load` and `call` requests on the socket until it closes."""
-    # Freed parent objects must not run their finalisers here.
-    gc.freeze()
-    sock = socket.socket(fileno=descriptor)
-    _plain_signals()
-    request, _ = _wire.receive(sock)
-    try:
-        runner = _Runner(request)
-    except BaseException as error:
-        _wire.send(sock, {"error": _traceback(error), "phase": "load"})
-        return
-    _wire.send(sock, {"ok": True, "found": runner.overseer.take()})
-    while True:
+class Guests:
+    """What all guests of one parent have in common: the device of handles, Triton's front end."""
+
+    def __init__(self, target: str) -> None:
+        """Register the device and reserve its range; guests inherit both."""
+        from triton.backends.compiler import GPUTarget
+
+        from bringup.device import space
+        from bringup.device.frontend import FrontEnd
+        from bringup.device.handles import Handles
+        from bringup.vpe import device
+
+        chosen = get_target(target)
+        space.reserve(accessible=False)
+        self.device = chosen.device
+        self.compile_log = chosen.compile_log
+        self.handles = Handles(getattr(chosen, "alignment", space.ALIGNMENT))
+        device.enable(remote=self.handles, name=self.device)
+        chosen.guest_setup()
+        self.frontend = FrontEnd(self.handles, GPUTarget(*chosen.triton_target()), self.device)
+        self.frontend.install()
+
+    def serve(self, descriptor: int) -> None:
+        """Be a guest: take the stream, load the candidate, answer calls until the socket closes."""
+        from triton.backends.compiler import GPUTarget
+
+        from bringup.device.stream import Stream
+        from bringup.targets import gpu_target
+
+        gc.freeze()  # freed parent objects must not run their finalisers here
+        sock = socket.socket(fileno=descriptor)
+        _plain_signals()
+        _, descriptors, _, _ = socket.recv_fds(sock, 1, 1)
+        self.handles.start(Stream(socket.socket(fileno=descriptors[0])))
+        request, _ = frames.receive(sock)
+        self.frontend.also = tuple(GPUTarget(*gpu_target(spec)) for spec in request["compile_for"])
         try:
-            request, payload = _wire.receive(sock)
-        except _wire.Closed:
-            return
-        faulthandler.dump_traceback_later(request["seconds"], exit=False)
-        header, payloads = runner.call(request, payload)
-        faulthandler.cancel_dump_traceback_later()
-        _wire.send(sock, header, payloads)
-
-
-def serve_compiles(descriptor: int) -> None:
-    """Answer `load` and `compile` requests on the socket until it closes."""
-    from bringup.judge._compile import compile_specialisation
-    from bringup.targets import error_chain
-
-    gc.freeze()
-    sock = socket.socket(fileno=descriptor)
-    _plain_signals()
-    request, _ = _wire.receive(sock)
-    module: dict[str, Any] = {}
-    failure: str | None = None
-    try:
-        module = load(request["source"], kernels_only=True).__dict__
-    except BaseException as error:
-        failure = error_chain(error)
-    while True:
-        try:
-            entry, _ = _wire.receive(sock)
-        except _wire.Closed:
-            return
-        _wire.send(sock, {"log": failure or compile_specialisation(module, entry)})
-
-
-def _plain_signals() -> None:
-    faulthandler.enable()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-
-
-class _Runner:
-    """One loaded candidate on one target."""
-
-    def __init__(self, request: dict[str, Any]) -> None:
-        from bringup.judge._launches import LaunchRecorder
-        from bringup.judge._overseer import Overseer
-        from bringup.targets import get_target
-
-        self.target = get_target(request["target"])
-        self.target.worker_setup()
-        self.recorder = LaunchRecorder(tuple(request["compile_for"]))
-        self.profiles = bool(request["profile"])
-        self.overseer = Overseer(request["guards"], self.target, request["facts"])
-        self.overseer.start()
-        with self.overseer.loading():
-            self.module = load(request["source"], builtins=self.overseer.builtins())
-        self.overseer.loaded(self.module)
-
-    def call(self, request: dict[str, Any], payload: memoryview) -> tuple[dict[str, Any], list[Any]]:
-        """Call the wrapper once; return the reply and the storages' bytes."""
-        from bringup.judge import _codec
-        from bringup.judge._launches import recorded
-
-        sizes = request["sizes"]
-        host = []
-        for size in sizes:
-            host.append(_codec.storage_from(payload[:size]))
-            payload = payload[size:]
-        device = [self._to_device(storage) for storage in host]
-        args = _codec.decode(request["args"], lambda d: _codec.tensor_on(device, d), self.target.device)
-        kwargs = _codec.decode(request["kwargs"], lambda d: _codec.tensor_on(device, d), self.target.device)
-        launches = self.recorder.launches
-        try:
-            with recorded(self.recorder, self.overseer), self.overseer.calling(request["mode"], device):
-                result = self.module.wrapper(*args, **kwargs)
-                self.target.worker_synchronize()
-            found = self.overseer.take()
-            if self.overseer.fault is not None:
-                raise self.overseer.fault  # a crash of the device is one, whatever the wrapper made of it
+            wrapper = load(request["source"]).wrapper
         except BaseException as error:
-            reply: dict[str, Any] = {
-                "error": _traceback(error),
-                "fault": self.target.worker_fault(error),
-                "compile_log": self.target.worker_compile_log(error),
-                "kernel": self.recorder.latest,
-            }
-            return reply | self._facts(launches, self.overseer.take()), []
-        if found:
-            return self._facts(launches, found), []  # what a candidate has tampered with need not even be encoded
-        reply, payloads = self._results(result, [args, kwargs], device)
-        return reply | self._facts(launches, found), payloads
+            frames.send(sock, {"error": _traceback(error), "phase": "load"})
+            return
+        frames.send(sock, {"ok": True})
+        while True:
+            try:
+                request, _ = frames.receive(sock)
+            except frames.Closed:
+                return
+            faulthandler.dump_traceback_later(request["seconds"], exit=False)
+            answer = self._call(wrapper, request)
+            faulthandler.cancel_dump_traceback_later()
+            frames.send(sock, answer)
 
-    def _facts(self, launches: int, found: list[list[Any]]) -> dict[str, Any]:
-        return {
-            "launches": self.recorder.launches - launches,
-            "specialisations": self.recorder.take(),
-            "found": found[:20],
-            "counters": self.target.worker_counters() if self.profiles else [],
-        }
-
-    def _to_device(self, storage: Any) -> Any:
-        import torch
-
-        flat = torch.empty(0, dtype=torch.uint8).set_(storage)
-        return self.target.worker_to_device(flat).untyped_storage()
-
-    def _to_host(self, storage: Any) -> Any:
-        import torch
-
-        if storage.device.type == "cpu":
-            return storage
-        flat = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-        return self.target.worker_to_host(flat).untyped_storage()
-
-    def _results(self, result: Any, arguments: Any, inputs: list[Any]) -> tuple[dict[str, Any], list[Any]]:
+    def _call(self, wrapper: Any, request: dict[str, Any]) -> dict[str, Any]:
+        """Call the wrapper once on handles; describe what it returned."""
         from bringup.judge import _codec
-        from bringup.judge.guards.plain import odd_result
+
+        storages = [self.handles.input(*pair) for pair in zip(request["bases"], request["sizes"], strict=True)]
+        args = _codec.decode(request["args"], lambda d: _codec.tensor_on(storages, d), self.device)
+        kwargs = _codec.decode(request["kwargs"], lambda d: _codec.tensor_on(storages, d), self.device)
+        try:
+            result = wrapper(*args, **kwargs)
+        except BaseException as error:
+            answer = {
+                "error": _traceback(error),
+                "raised": type(error).__name__,
+                "compile_log": self.compile_log(error),
+                "kernel": str(getattr(error, "kernel", "")),
+            }
+        else:
+            answer = self._results(result, [args, kwargs], storages)
+        try:
+            assert self.handles.stream is not None
+            self.handles.stream.flush()
+        except RuntimeError as error:
+            answer = {"error": _traceback(error), "raised": type(error).__name__}
+        return answer
+
+    def _results(self, result: Any, arguments: Any, inputs: list[Any]) -> dict[str, Any]:
+        from bringup.judge import _codec
+        from bringup.judge._plain import odd_result
 
         odd = odd_result(result)
         if odd:
-            return {"unencodable": odd, "odd": True}, []
+            return {"unencodable": odd, "odd": True}
         storages = _codec.Storages()
         for storage in inputs:
             storages.index(storage)
         try:
             tree = _codec.encode(result, storages)
             after = _codec.encode(arguments, storages)
-        except _codec.Unencodable as error:
-            return {"unencodable": str(error)}, []
-        host = _codec.Storages(items=[self._to_host(s) for s in storages.items])
-        reply = {
+        except (_codec.Unencodable, RuntimeError, NotImplementedError) as error:
+            return {"unencodable": str(error)}
+        return {
             "result": tree,
             "after": after,
-            "sizes": host.sizes(),
+            "storages": [[s.data_ptr(), s.nbytes()] if s.nbytes() else [0, 0] for s in storages.items],
             "devices": sorted({t.device.type for _, t in _codec.tensors_of(result, "output")}),
         }
-        return reply, host.payloads()
+
+
+def serve_compiles(descriptor: int, target: str) -> None:
+    """Compile texts until the socket closes: for the target itself, or for another toolchain as a check."""
+    from bringup.device import Kernel
+    from bringup.targets import compile_with_triton, error_chain, gpu_target
+
+    gc.freeze()
+    sock = socket.socket(fileno=descriptor)
+    _plain_signals()
+    chosen = get_target(target)
+    while True:
+        try:
+            request, _ = frames.receive(sock)
+        except frames.Closed:
+            return
+        kernel: Kernel | None = None
+        try:
+            if request["target"]:
+                compile_with_triton(gpu_target(request["target"]), request)
+                answer: dict[str, Any] = {"ok": True}
+            else:
+                kernel = chosen.compile_text(request)
+                answer = {"name": kernel.name, "shared": kernel.shared, "facts": kernel.facts}
+        except Exception as error:
+            answer = {"log": chosen.compile_log(error) or error_chain(error), "short": str(error) or repr(error)}
+        frames.send(sock, answer, () if kernel is None else (kernel.binary,))
+
+
+def _plain_signals() -> None:
+    faulthandler.enable()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _traceback(error: BaseException) -> str:
@@ -174,8 +156,8 @@ def _traceback(error: BaseException) -> str:
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        frames = [f for f in traceback.extract_tb(current.__traceback__) if f.filename == FILENAME]
-        lines = traceback.format_list(frames[-TRACEBACK_FRAMES:])
+        frames_of = [f for f in traceback.extract_tb(current.__traceback__) if f.filename == FILENAME]
+        lines = traceback.format_list(frames_of[-TRACEBACK_FRAMES:])
         message = "".join(traceback.format_exception_only(current)).rstrip()
         parts.append("".join(lines) + message)
         if current.__cause__ is None and current.__suppress_context__:

@@ -1,9 +1,10 @@
 """The warm parents: single-threaded processes that have imported everything once and fork what is asked of them.
 
-Started as `python -m bringup.judge._zygote FD ROLE TARGET`. On its control socket a parent receives "slot" with file
-descriptors and forks a referee (role `referee`) or a spawner of workers (roles `run` and `compile`). Imports cost
-seconds, a fork milliseconds. No OpenMP pool and no CUDA context may exist here, since neither survives a fork: OpInfo
-makes one where a GPU is visible, so only the referee's parent imports it, and that one sees no GPU.
+Started as `python -m bringup.judge._zygote FD ROLE TARGET`. On its control socket a parent receives the name of a
+service with file descriptors and forks it: a referee (role `referee`), or a spawner of guests, of compiling processes
+or of device processes (role `run`). Imports cost seconds, a fork milliseconds. No OpenMP pool and no CUDA context may
+exist here, since neither survives a fork: OpInfo makes one where a GPU is visible, so only the referee's parent
+imports it, and that one sees no GPU.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from typing import Any
 from bringup.judge._isolate import Limits, Sandbox, SandboxFault, die_with_parent, spawn, warm_up
 from bringup.judge._world import survey
 
+HIDDEN = {"CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
+
 
 def main() -> None:
     """Import, say ready, fork on request, end with the control socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    role = sys.argv[2]
+    role, target = sys.argv[2:4]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process decides
-    sandbox = _warm_up(role, sys.argv[3])
+    sandbox = _warm_up(role, target)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
     control.sendall(b"ready\n")
     while True:
@@ -38,7 +41,7 @@ def main() -> None:
             control.close()
             die_with_parent()
             try:
-                _slot(role, descriptors, sandbox)
+                SERVICES[message.decode()](descriptors, sandbox, target)
             except BaseException:
                 sys.excepthook(*sys.exc_info())
             finally:
@@ -48,12 +51,10 @@ def main() -> None:
 
 
 def _warm_up(role: str, target: str) -> Sandbox:
-    """Import what the children need; return what workers may see (nobody asks the referee's parent for one)."""
+    """Import what the children need; return what guests may see (nobody asks the referee's parent for one)."""
     import torch
 
     extra: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-
     torch.set_num_threads(1)
     if role == "referee":
         from torch.testing._internal import common_methods_invocations  # noqa: F401
@@ -61,56 +62,85 @@ def _warm_up(role: str, target: str) -> Sandbox:
         from bringup.judge import _referee  # noqa: F401
     else:
         import triton  # noqa: F401
-        from triton.backends.compiler import GPUTarget
-        from triton.compiler.compiler import make_backend
 
-        from bringup.judge import _codec, _compile, _launches, _overseer, _worker  # noqa: F401
+        from bringup.device import frontend, process  # noqa: F401
+        from bringup.judge import _codec, _worker  # noqa: F401
         from bringup.targets import get_target
 
-        make_backend(GPUTarget("cuda", 90, 32))
-        with _overseer.Overseer(["dispatch-spy"], get_target("interpreter"), {}).loading():
-            # The first dispatch mode of a process imports a second's worth of torch: here once, not in every worker.
-            torch.empty(1).view(1)
-        if role == "run":
-            chosen = get_target(target)
-            chosen.warm_up()
-            # The profile may be a file of the user's own.
-            extra = (*getattr(chosen, "worker_paths", ()), target.partition(":")[2])
-            devices = getattr(chosen, "worker_devices", ())
+        chosen = get_target(target)
+        chosen.warm_up()
+        # The profile may be a file of the user's own.
+        extra = (*getattr(chosen, "worker_paths", ()), target.partition(":")[2])
     warm_up()
     without = frozenset(filter(None, os.environ.get("BRINGUP_SANDBOX_WITHOUT", "").split(",")))
-    sandbox = Sandbox(survey(extra, devices), without)
+    sandbox = Sandbox(survey(extra), without)
     gc.collect()
     gc.freeze()
     return sandbox
 
 
-def _slot(role: str, descriptors: list[int], sandbox: Sandbox) -> None:
-    if role == "referee":
-        from bringup.judge._referee import Referee
+def _referee(descriptors: list[int], sandbox: Sandbox, target: str) -> None:
+    from bringup.judge._referee import Referee
 
-        main_end, run_end, compile_end = (socket.socket(fileno=d) for d in descriptors)
-        Referee(main_end, run_end, compile_end).serve()
-    else:
-        serve_spawns(descriptors[0], sandbox, run_body if role == "run" else compile_body)
+    main_end, guests, compiles, devices = (socket.socket(fileno=d) for d in descriptors)
+    Referee(main_end, guests, compiles, devices, target).serve()
 
 
-def run_body(descriptor: int) -> None:
-    """Run the worker that calls wrappers."""
-    from bringup.judge._worker import serve_calls
+def _guests(descriptors: list[int], sandbox: Sandbox, target: str) -> None:
+    """Fork guests: no GPU is visible to them, and the range of their handles has no access right."""
+    from bringup.judge._worker import Guests
 
-    serve_calls(descriptor)
+    os.environ.update(HIDDEN)
+    guests = Guests(target)
+    gc.freeze()
+    serve_spawns(descriptors[0], sandbox, guests.serve)
 
 
-def compile_body(descriptor: int) -> None:
-    """Run the worker that compiles kernels."""
+def _compiles(descriptors: list[int], sandbox: Sandbox, target: str) -> None:
     from bringup.judge._worker import serve_compiles
 
-    serve_compiles(descriptor)
+    os.environ.update(HIDDEN)
+    serve_spawns(descriptors[0], sandbox, lambda descriptor: serve_compiles(descriptor, target))
+
+
+def _devices(descriptors: list[int], sandbox: Sandbox, target: str) -> None:
+    """Fork device processes, each for the life of a referee or until a fault breaks it."""
+    requests = socket.socket(fileno=descriptors[0])
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        message, found, _, _ = socket.recv_fds(requests, 64, 1)
+        if not message:
+            return
+        pid = os.fork()
+        if pid == 0:
+            requests.close()
+            die_with_parent()
+            try:
+                _device(socket.socket(fileno=found[0]), target)
+            finally:
+                os._exit(0)
+        os.close(found[0])
+        requests.sendall(json.dumps({"pid": pid}).encode() + b"\n")
+
+
+def _device(control: socket.socket, target: str) -> None:
+    from bringup.device import frames
+    from bringup.device.process import DeviceProcess
+    from bringup.judge._privileges import hide
+    from bringup.targets import get_target
+
+    hide()
+    try:
+        process = DeviceProcess(get_target(target).engine(), control)
+        process.start()
+    except Exception as error:
+        frames.send(control, {"fault": f"{type(error).__name__}: {error}"})
+        return
+    process.serve()
 
 
 def serve_spawns(descriptor: int, sandbox: Sandbox, body: Callable[[int], None]) -> None:
-    """Fork one isolated worker per request until the socket closes."""
+    """Fork one isolated process per request until the socket closes."""
     requests = socket.socket(fileno=descriptor)
     while True:
         message, descriptors, _, _ = socket.recv_fds(requests, 65536, 3)
@@ -128,6 +158,13 @@ def serve_spawns(descriptor: int, sandbox: Sandbox, body: Callable[[int], None])
             os.close(d)
         requests.sendall(json.dumps(answer).encode() + b"\n")
 
+
+SERVICES: dict[str, Callable[[list[int], Sandbox, str], None]] = {
+    "referee": _referee,
+    "guests": _guests,
+    "compiles": _compiles,
+    "devices": _devices,
+}
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,9 @@
 
 from bringup.linter._lint import RULES, lint
 from bringup.linter._module import dotted
-from bringup.linter._operators import computes, reads_values
+from bringup.linter._operators import ReadAllowance, computes, read_allowance, reads_values
 from bringup.linter._rule import Rule, RuleSet
 
-__all__ = ["RULES", "Rule", "RuleSet", "computes", "dotted", "lint", "reads_values"]
+__all__ = [
+    "RULES", "ReadAllowance", "Rule", "RuleSet", "computes", "dotted", "lint", "read_allowance", "reads_values",
+]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bringup.linter._module import words
 from bringup.operators import Operator
 
@@ -27,16 +29,31 @@ NO_KERNEL = words(
 )
 
 # Overloads whose output shape, or whose result as a Python number, depends on the values of the inputs (ATen's tags
-# `dynamic_output_shape` and `data_dependent_output`). Only for these may a wrapper read values.
-READS_VALUES = words(
-    """
-    _local_scalar_dense.default allclose.default bincount.default equal.default is_nonzero.default
-    masked_select.default nonzero.default nonzero_numpy.default repeat_interleave.Tensor unique_consecutive.default
-    unique_dim.default unique_dim_consecutive.default _unique.default _unique2.default _ctc_loss.Tensor
-    _ctc_loss.default index.Tensor
-    """,
-    prefix="aten.",
+# `dynamic_output_shape` and `data_dependent_output`), and the bytes that a wrapper may read of what its kernels have
+# computed: a size or a flag is one number of eight bytes, with room for a second one.
+NUMBER = 16
+READ_BYTES = dict.fromkeys(
+    words(
+        """
+        _local_scalar_dense.default allclose.default bincount.default equal.default is_nonzero.default
+        masked_select.default nonzero.default nonzero_numpy.default repeat_interleave.Tensor
+        unique_consecutive.default unique_dim.default unique_dim_consecutive.default _unique.default _unique2.default
+        _ctc_loss.Tensor _ctc_loss.default index.Tensor
+        """,
+        prefix="aten.",
+    ),
+    NUMBER,
 )
+# Reading its input is the operator itself.
+READS_INPUTS = words("_local_scalar_dense.default", prefix="aten.")
+
+
+@dataclass(frozen=True)
+class ReadAllowance:
+    """What the wrapper of an operator may read on the host in one call."""
+
+    nbytes: int = 0
+    inputs: bool = False  # of inputs, too: not only what its kernels have written
 
 
 def computes(operator: Operator | None) -> bool:
@@ -50,5 +67,13 @@ def computes(operator: Operator | None) -> bool:
 
 
 def reads_values(operator: Operator | None) -> bool:
-    """Whether the wrapper of the operator may read values of its inputs on the host."""
-    return operator is not None and any(overload in READS_VALUES for overload in operator.overloads)
+    """Whether the wrapper of the operator may read values on the host."""
+    return read_allowance(operator).nbytes > 0
+
+
+def read_allowance(operator: Operator | None) -> ReadAllowance:
+    """How much the wrapper of the operator may read on the host."""
+    if operator is None:
+        return ReadAllowance()
+    nbytes = max((READ_BYTES.get(overload, 0) for overload in operator.overloads), default=0)
+    return ReadAllowance(nbytes, any(overload in READS_INPUTS for overload in operator.overloads))

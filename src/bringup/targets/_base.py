@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, runtime_checkable
 
+from bringup.device import Engine, Kernel
 from bringup.dialect import Dialect
 from bringup.errors import ConfigError
 from bringup.registry import Registry
@@ -16,16 +16,17 @@ from bringup.registry import Registry
 class Target(Protocol):
     """A device and its toolchain, as the judge sees it.
 
-    Everything but the `worker_*` methods runs in bringup's own process and must import neither torch nor Triton;
-    the `worker_*` methods run inside the isolated worker, around the candidate's code.
+    The attributes and the first group of methods run in bringup's own process and must import neither torch nor
+    Triton. The others run in processes of the judge: the guest (`guest_*`), the compiling process (`compile_text`) and
+    the device process (`engine` and what it returns).
     """
 
     name: str  # without the profile
     profile: str | None
     features: frozenset[str]  # what operators may need: "complex", "defined_values", "cpu_reference", ...
-    device: str  # torch device string of the tensors that a wrapper receives
-    limits_address_space: bool  # whether a limit on the worker's address space leaves the device usable
+    device: str  # name of the device in the guest's PyTorch: that of the tensors that a wrapper receives
     compile_for: tuple[str, ...]  # toolchains that also compile every launched kernel unless the run says otherwise
+    moves: bool  # whether copies by the runtime may make a result (`copies: move` in its dialect)
 
     def dialect(self) -> Dialect:
         """Return what this target's Triton allows."""
@@ -40,58 +41,42 @@ class Target(Protocol):
         ...
 
     def environment(self) -> Mapping[str, str]:
-        """Return the variables that the worker's process needs before torch and Triton are imported."""
+        """Return the variables that the judge's processes need before torch and Triton are imported."""
         ...
 
     def unavailable(self) -> str | None:
         """Return why this machine cannot run the target (no GPU, say), or None."""
         ...
 
+    def triton_target(self) -> tuple[str, str | int, int]:
+        """Return backend, architecture and warp size of Triton's target: what the front end makes TTIR for."""
+        ...
+
+    def toolchain(self) -> str:
+        """Identify the compiler and its settings: part of the key under which compiled kernels are kept."""
+        ...
+
     def warm_up(self) -> None:
-        """Import and prepare, in the warm parent, what survives a fork; no threads, no contexts."""
+        """Import what every process of the target needs, in their common parent: no threads, no contexts."""
         ...
 
-    def worker_setup(self) -> None:
-        """Prepare the freshly forked worker (initialise the device)."""
+    def guest_setup(self) -> None:
+        """Prepare the parent of guests: what Triton's front end needs; the device is not reachable there."""
         ...
 
-    def worker_to_device(self, tensor: Any) -> Any:
-        """Move a host tensor (strides, offset and all) to the device; called once per storage."""
-        ...
+    def compile_text(self, request: Mapping[str, Any]) -> Kernel:
+        """Compile TTIR (`text`; `source` before Triton's passes; launch `options`); raise the compiler's error.
 
-    def worker_to_host(self, tensor: Any) -> Any:
-        """Return a host copy of a device tensor, same shape and strides."""
-        ...
-
-    def worker_synchronize(self) -> None:
-        """Wait until every launched kernel has finished; a pending fault is raised here."""
-        ...
-
-    def worker_bytes(self, storage: Any) -> Any:
-        """Return a flat uint8 tensor on the memory of a device storage that torch can fill and copy in place.
-
-        The judge's guards use it to poison and to hide memory; the device's own bookkeeping must not notice.
+        Runs in a process that holds no data and is thrown away: the text may be anything.
         """
         ...
 
-    def worker_order(self, seed: int | None) -> AbstractContextManager[Any]:
-        """Return a context in which a launch runs its programs in the order of `seed` (None: as always), if it can."""
+    def compile_log(self, error: BaseException) -> str | None:
+        """Return the compiler's log when `error` is a refusal of a kernel, else None."""
         ...
 
-    def worker_protect(self, storages: list[Any]) -> AbstractContextManager[Any]:
-        """Return a context in which a kernel that writes to these device storages faults, if the device can do that."""
-        ...
-
-    def worker_fault(self, error: BaseException) -> str | None:
-        """Return debugger text when `error` is a device fault (a crash of a PE), else None."""
-        ...
-
-    def worker_counters(self) -> list[dict[str, Any]]:
-        """Return the counters of each launch since the last call, as plain data; empty where nothing is counted."""
-        ...
-
-    def worker_compile_log(self, error: BaseException) -> str | None:
-        """Return the compiler's log when `error` is the target's own compiler refusing a kernel, else None."""
+    def engine(self) -> Engine:
+        """Return the device behind the wall, in a fresh device process."""
         ...
 
 
@@ -99,10 +84,9 @@ class TargetDefaults:
     """What most targets have in common: inherit it, and write what your chip does differently."""
 
     features: frozenset[str] = frozenset()
-    limits_address_space = True
     compile_for: tuple[str, ...] = ()
-    worker_paths: tuple[str, ...] = ()  # files and directories that workers must be able to read, beside Python's own
-    worker_devices: tuple[str, ...] = ()  # patterns of device files that workers use: "/dev/npu*"
+    moves = False
+    worker_paths: tuple[str, ...] = ()  # files and directories that guests must be able to read, beside Python's own
 
     def profiles(self) -> tuple[str, ...]:
         """There are none."""
@@ -120,46 +104,29 @@ class TargetDefaults:
         """The target runs everywhere."""
         return None
 
+    def toolchain(self) -> str:
+        """Triton's version and the target that it compiles for."""
+        from importlib.metadata import version
+
+        return f"triton {version('triton')} {self.triton_target()}"
+
+    def triton_target(self) -> tuple[str, str | int, int]:
+        """Every target says this itself."""
+        raise NotImplementedError
+
     def warm_up(self) -> None:
         """Nothing is prepared before the fork."""
 
-    def worker_setup(self) -> None:
-        """Nothing is prepared after the fork."""
+    def guest_setup(self) -> None:
+        """Triton's own backend for the target is all that the front end needs."""
 
-    def worker_to_device(self, tensor: Any) -> Any:
-        """Host memory is device memory."""
-        return tensor
+    def compile_text(self, request: Mapping[str, Any]) -> Kernel:
+        """Compile with Triton's own backend."""
+        from bringup.targets._compile import compile_with_triton
 
-    def worker_to_host(self, tensor: Any) -> Any:
-        """Copy a flat device tensor to the host."""
-        return tensor.cpu()
+        return compile_with_triton(self.triton_target(), request)
 
-    def worker_synchronize(self) -> None:
-        """Launches are synchronous."""
-
-    def worker_bytes(self, storage: Any) -> Any:
-        """Take PyTorch's own fills and copies of the device."""
-        import torch
-
-        return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-
-    def worker_order(self, seed: int | None) -> AbstractContextManager[Any]:
-        """The order of programs cannot be chosen."""
-        return nullcontext()
-
-    def worker_protect(self, storages: list[Any]) -> AbstractContextManager[Any]:
-        """Writes to inputs are seen after the call only."""
-        return nullcontext()
-
-    def worker_fault(self, error: BaseException) -> str | None:
-        """There are no faults but the end of the process."""
-        return None
-
-    def worker_counters(self) -> list[dict[str, Any]]:
-        """Nothing is counted."""
-        return []
-
-    def worker_compile_log(self, error: BaseException) -> str | None:
+    def compile_log(self, error: BaseException) -> str | None:
         """Return what Triton's compiler said."""
         return compile_log(error)
 
@@ -168,7 +135,6 @@ targets: Registry[Target] = Registry(
     "target",
     "bringup.targets",
     {
-        "interpreter": "bringup.targets.interpreter:InterpreterTarget",
         "cuda": "bringup.targets.cuda:CudaTarget",
         "vpe": "bringup.targets.vpe:VpeTarget",
     },

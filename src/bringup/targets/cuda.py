@@ -1,85 +1,133 @@
-"""NVIDIA GPUs through PyTorch's own CUDA device: real silicon, where PyTorch has every kernel to cheat with.
+"""NVIDIA GPUs: real silicon behind the wall, launched through NVIDIA's driver (`_cuda_engine`, `_cuda_driver`).
 
 The profile chooses the device: `cuda` is device 0, `cuda:1` device 1.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import importlib.util
+import os
 import re
+import subprocess
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bringup.device import Engine, Kernel
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError
 from bringup.targets._base import TargetDefaults
+from bringup.targets._cuda_driver import WARP, devices
 
-# What the driver says when a kernel broke the context, as opposed to an error raised before the launch.
-FAULTS = re.compile(
-    r"illegal memory access|misaligned address|illegal instruction|device-side assert|unspecified launch failure"
-    r"|invalid program counter|hardware stack error|launch timed out",
-    re.IGNORECASE,
-)
+ARCH = "BRINGUP_CUDA_ARCH"  # tells the capability to processes that see no GPU: guests and compilers
+FALLBACK_ARCH = 90
+BLACKWELL = 100  # from here on Triton brings another assembler
+_SCALAR = re.compile(r"[iu](?:1|8|16|32|64)|(?:fp|f|bf)(?:16|32|64)")
 
 
 class CudaTarget(TargetDefaults):
-    """The target `cuda[:N]`. Guards stand alone here: nothing is missing on this device."""
+    """The target `cuda[:N]`. In a guest's PyTorch its device is called `gpu`: PyTorch keeps `cuda` for itself."""
 
     name = "cuda"
+    device = "gpu"
     features: frozenset[str] = frozenset()  # Triton has no complex numbers, whatever the device can do
     compile_for: tuple[str, ...] = ()  # the launch itself compiles
-    limits_address_space = False  # the driver reserves address space by the terabyte
 
     def __init__(self, profile: str | None = None) -> None:
         """Make the target for device number `profile` (default 0)."""
-        if profile is not None and not profile.isdigit():
+        if profile is not None and not (profile.isascii() and profile.isdigit()):
             raise ConfigError(f"target cuda:{profile}", "the profile is the number of a device", "use `cuda:0`")
         self.profile = profile
-        self.device = f"cuda:{profile or 0}"
+        self.number = int(profile or 0)
 
     def dialect(self) -> Dialect:
         """Return upstream Triton's language."""
-        return load_dialect("interpreter")
+        update = {"name": "cuda", "description": "Upstream Triton on an NVIDIA GPU."}
+        return load_dialect("triton").model_copy(update=update)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the driver says of the device; empty where there is none."""
+        return {} if self.unavailable() else dict(devices()[0][self.number])
 
     def environment(self) -> Mapping[str, str]:
-        """Launch errors must be raised by the call that caused them."""
-        return {"CUDA_LAUNCH_BLOCKING": "1"}
+        """Tell the judge's processes what the GPU is: most of them do not see it."""
+        return {ARCH: str(self._arch())}
 
     def unavailable(self) -> str | None:
-        """Say why this machine cannot run kernels on an NVIDIA GPU; asked without importing torch."""
+        """Say why this machine cannot run kernels on this GPU; asked without torch, and without a context."""
         if not any(Path("/dev").glob("nvidia[0-9]*")):
             return "no NVIDIA GPU (no /dev/nvidia*)"
+        with contextlib.suppress(PackageNotFoundError):
+            if "+cpu" in version("torch"):
+                return f"this PyTorch ({version('torch')}) was built without CUDA"
+        found, why = devices()
+        if self.number >= len(found):
+            return why or f"no CUDA device number {self.number}: this machine shows {len(found)}"
         return None
 
+    def triton_target(self) -> tuple[str, str | int, int]:
+        """Return the device's capability, 90 for an H100."""
+        return "cuda", self._arch(), WARP
+
+    def _arch(self) -> int:
+        told = os.environ.get(ARCH, "")
+        if told.isascii() and told.isdigit():
+            return int(told)
+        found, _ = devices()
+        return int(found[self.number]["capability"]) if self.number < len(found) else FALLBACK_ARCH
+
+    def toolchain(self) -> str:
+        """Triton, its target, and the assembler that it brings or is told to use."""
+        return f"{super().toolchain()} ptxas {_assembler_version(self._arch())}"
+
     def warm_up(self) -> None:
-        """Build and load Triton's launcher once, not in every worker: it takes a C compiler, and makes no context."""
-        from triton.backends.nvidia.driver import CudaUtils
+        """Import the compiler and ask its tools for their versions once, not in every process: makes no context."""
+        import triton.runtime.cache as triton_cache
+        from triton.backends.nvidia import compiler
 
-        CudaUtils()
+        from bringup.targets import _cuda_engine  # noqa: F401
 
-    def worker_setup(self) -> None:
-        """Make the CUDA context; the warm parent has none, since it would not survive the fork."""
-        import torch
+        triton_cache.triton_key()
+        with contextlib.suppress(Exception):  # a private function of Triton's: without it compiling is slower
+            compiler.get_ptxas(self._arch())
 
-        torch.cuda.set_device(self.device)
-        torch.cuda.init()
-        torch.cuda.device_count()  # torch keeps the answer in its module: before the seal looks, not after
+    def compile_text(self, request: Mapping[str, Any]) -> Kernel:
+        """Compile with Triton's own backend; refuse arguments that are neither pointers nor numbers."""
+        from bringup.targets._compile import signature_of, verified
 
-    def worker_to_device(self, tensor: Any) -> Any:
-        """Copy a flat host tensor to the device."""
-        return tensor.to(self.device)
+        name, kinds = signature_of(verified(str(request["text"])))
+        for kind in kinds:
+            if "tensordesc" in kind:
+                raise RuntimeError(
+                    f"kernel '{name}' takes a tensor descriptor made on the host, which this device does not; make it "
+                    "in the kernel"
+                )
+            if not kind.startswith("*") and not _SCALAR.fullmatch(kind):
+                raise RuntimeError(f"kernel '{name}' has an argument that is neither a pointer nor a number: {kind}")
+        return super().compile_text(request)
 
-    def worker_to_host(self, tensor: Any) -> Any:
-        """Copy a flat device tensor to the host."""
-        return tensor.cpu()
+    def engine(self) -> Engine:
+        """The GPU."""
+        from bringup.targets._cuda_engine import CudaEngine
 
-    def worker_synchronize(self) -> None:
-        """Wait for every kernel; raises what a kernel broke."""
-        import torch
+        return CudaEngine(self.number)
 
-        torch.cuda.synchronize(self.device)
 
-    def worker_fault(self, error: BaseException) -> str | None:
-        """Return the driver's words when a kernel faulted."""
-        text = str(error)
-        return text if FAULTS.search(text) else None
+@functools.cache
+def _assembler_version(arch: int) -> str:
+    """The version of ptxas as Triton chooses it; found without importing Triton."""
+    tool = "ptxas-blackwell" if arch >= BLACKWELL else "ptxas"
+    triton = importlib.util.find_spec("triton")
+    places = [os.environ.get(f"TRITON_{tool.upper().replace('-', '_')}_PATH", "")]
+    places += [
+        f"{folder}/backends/nvidia/bin/{tool}" for folder in (triton and triton.submodule_search_locations) or ()
+    ]
+    for place in filter(None, places):
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            said = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+            found = re.search(r"\bV(\d[\d.]*)", said)
+            return found.group(1) if found else said.strip()[-80:]
+    return "unknown"

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
 
+from bringup.device import Engine, Kernel
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError
 from bringup.targets._base import TargetDefaults, compile_log
@@ -21,7 +22,6 @@ class VpeTarget(TargetDefaults):
     name = "vpe"
     device = "vpe"
     features: frozenset[str] = frozenset()  # no complex numbers, no sparse tensors
-    limits_address_space = True
     compile_for: tuple[str, ...] = ()  # its own compiler is the real one
 
     def __init__(self, profile: str | None = None) -> None:
@@ -40,7 +40,7 @@ class VpeTarget(TargetDefaults):
 
     @cached_property
     def _dialect(self) -> Dialect:
-        base, chip = load_dialect("interpreter"), self.chip
+        base, chip = load_dialect("triton"), self.chip
         missing = {f"tl.{name}" for name in _TL_DTYPES if _CHIP_NAMES.get(name, name) not in chip.dtypes}
 
         functions = base.tl_functions
@@ -77,66 +77,42 @@ class VpeTarget(TargetDefaults):
         """Name the profile to Triton's plug-in."""
         return {"BRINGUP_VPE": self.profile}
 
-    def warm_up(self) -> None:
-        """Import the compiler and register the device before the fork; no thread starts here."""
-        from bringup import vpe
-        from bringup.vpe import device
+    def triton_target(self) -> tuple[str, str | int, int]:
+        """The profile's name is the architecture."""
+        return "vpe", self.chip.name, 1
 
-        device.enable()
+    def toolchain(self) -> str:
+        """The code generator's source, the profile, Triton."""
+        from bringup.vpe.identity import source_digest
+
+        return f"vpe {source_digest()} {self.chip.digest} {super().toolchain()}"
+
+    def warm_up(self) -> None:
+        """Import the compiler and the device layer before the fork; no thread starts here."""
+        from bringup import vpe
+        from bringup.vpe import device  # noqa: F401
+
+        kept = os.environ.get("BRINGUP_KERNEL_CACHE")
+        os.environ.setdefault("BRINGUP_VPE_CACHE", os.path.join(kept, "vpe") if kept else "")
         vpe.activate(self.profile)
         vpe.warm()
 
-    def worker_to_device(self, tensor: Any) -> Any:
-        """Copy a flat host tensor to the device."""
-        return tensor.to("vpe")
+    def compile_text(self, request: Mapping[str, Any]) -> Kernel:
+        """Verify the text, check it against the profile, lower it."""
+        from bringup.targets._vpe_engine import compile_for_vpe
 
-    def worker_to_host(self, tensor: Any) -> Any:
-        """Copy a flat device tensor to the host."""
-        return tensor.cpu()
+        return compile_for_vpe(self.chip, request)
 
-    def worker_bytes(self, storage: Any) -> Any:
-        """Return the host memory behind a storage; what was never written stays so for the poison check."""
-        import torch
-
-        from bringup.vpe.device import host_view
-
-        if storage.device.type != "vpe":
-            return super().worker_bytes(storage)
-        return host_view(torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage))
-
-    def worker_order(self, seed: int | None) -> AbstractContextManager[Any]:
-        """Shuffle the programs over the processing elements."""
-        from bringup.vpe import launch_mode
-
-        return nullcontext() if seed is None else launch_mode(seed=seed)
-
-    def worker_protect(self, storages: list[Any]) -> AbstractContextManager[Any]:
-        """A write to a protected storage is a `read_only` fault, with the kernel's line."""
-        import torch
-
-        from bringup.vpe import protect
-
-        return protect(*(torch.empty(0, dtype=torch.uint8, device="vpe").set_(s) for s in storages if s.nbytes()))
-
-    def worker_fault(self, error: BaseException) -> str | None:
-        """Return the debugger's text for a core dump."""
-        from bringup.vpe import VpeFault, render_dump
-
-        return render_dump(error.dump) if isinstance(error, VpeFault) else None
-
-    def worker_counters(self) -> list[dict[str, Any]]:
-        """Return what the simulator counted, and the time that the profile's figures make of it."""
-        from bringup.vpe import clear_launches, last_launches
-
-        counted = [launch.as_dict() for launch in last_launches()]
-        clear_launches()
-        return counted
-
-    def worker_compile_log(self, error: BaseException) -> str | None:
+    def compile_log(self, error: BaseException) -> str | None:
         """Return the whole log of the chip's compiler."""
-        from bringup.vpe import VpeCompileError
+        log = getattr(error, "log", None)
+        return log if isinstance(log, str) else compile_log(error)
 
-        return error.log if isinstance(error, VpeCompileError) else compile_log(error)
+    def engine(self) -> Engine:
+        """The simulator."""
+        from bringup.targets._vpe_engine import VpeEngine
+
+        return VpeEngine(self.chip)
 
 
 _TL_DTYPES = (

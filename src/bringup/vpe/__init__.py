@@ -101,15 +101,15 @@ def warm() -> None:
     import triton.experimental.gluon  # imported by Triton's first launch
     import triton.runtime.cache as triton_cache
 
-    from bringup.vpe import compile, dump, kernel, launch, native, prints, state  # noqa: F401
-    from bringup.vpe.backend import compiler
+    from bringup.vpe import compile, dump, identity, kernel, launch, native, prints, state  # noqa: F401
+    from bringup.vpe.backend import compiler  # noqa: F401
     from bringup.vpe.language import libdevice  # noqa: F401
     from bringup.vpe.libdevice import lookup
 
     del triton
     lookup("math.exp", ("f32",))
     triton_cache.triton_key()
-    compiler._source_digest()
+    identity.source_digest()
     state.profile_number()
     native.runtime()
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from bringup.vpe import memory, state
 from bringup.vpe.errors import VpeLaunchError
 from bringup.vpe.kernel import LoadedKernel
 from bringup.vpe.profile import Profile
+from bringup.vpe.signature import Signature
 from bringup.vpe.stats import LaunchStats
 
 Array = npt.NDArray[Any]
@@ -100,16 +101,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=shutdown_threads, after_in_child=_after_fork_in_child)
 
 
-def _pack_float(kind: str) -> Callable[[Any], bytes]:
-    if kind in ("fp64", "f64"):
-        return lambda value: struct.pack("<d", value)
-    if kind in ("fp16", "f16"):
-        return lambda value: struct.pack("<e6x", value)
-    if kind in ("bf16",):
-        from bringup.vpe.lower.lanes import float_bits
+class Named(Protocol):
+    """What messages about a launch need to know."""
 
-        return lambda value: struct.pack("<Q", float_bits(float(value), "bf16"))
-    return lambda value: struct.pack("<f4x", value)
+    name: str
+    constants: dict[str, Any]
+    """Compile-time constants."""
 
 
 class Launcher:
@@ -118,42 +115,8 @@ class Launcher:
     def __init__(self, src: Any, metadata: Any) -> None:
         self.name = metadata.name
         self.profile: Profile = state.profile_named(metadata.target.arch)
-        names = list(src.signature)
-        self.arguments: list[tuple[str, str, tuple[Any, ...]]] = []
-        """Name, type and path to the value of each argument of the compiled function."""
-        for position, (name, kind) in enumerate(src.signature.items()):
-            self._flatten(str(name), kind, (position,))
-        self.pointers = [i for i, (_, kind, _) in enumerate(self.arguments) if kind.startswith("*")]
-        self.plain = all(len(path) == 1 for _, _, path in self.arguments)
-        self.count = len(names)
-        constants = getattr(src, "constants", {})
-        self.constants = {names[path[0]]: value for path, value in constants.items() if len(path) == 1}
-        self.packers = [None if kind.startswith("*") else _packer(kind) for _, kind, _ in self.arguments]
-
-    def _flatten(self, name: str, kind: Any, path: tuple[Any, ...]) -> None:
-        if isinstance(kind, (tuple, list)):
-            for index, inner in enumerate(kind):
-                self._flatten(f"{name}[{index}]", inner, (*path, index))
-        elif kind.startswith("tensordesc"):
-            self._descriptor(name, kind, path)
-        elif kind != "constexpr":
-            self.arguments.append((name, kind, path))
-
-    def _descriptor(self, name: str, kind: str, path: tuple[Any, ...]) -> None:
-        """A descriptor made on the host: the front end takes it apart into base, shape, strides, flags, and
-        both again.
-        """
-        from triton.tools.tensor_descriptor import TensorDescriptor
-
-        element, _, shape = kind.removeprefix("tensordesc<").partition("[")
-        rank = shape.count(",") + 1
-        flags = ["padding"] + (["round_f32_to_tf32"] if hasattr(TensorDescriptor, "round_f32_to_tf32") else [])
-        self.arguments.append((name, f"*{element}", (*path, "base")))
-        for field, width in (("shape", "i64"), ("strides", "i64")):
-            self.arguments += [(name, width, (*path, field, d)) for d in range(rank)]
-        self.arguments += [(name, "i1", (*path, flag)) for flag in flags]
-        for field, width in (("shape", "i32"), ("strides", "i64")):
-            self.arguments += [(name, width, (*path, field, d)) for d in range(rank)]
+        self.signature = Signature(src)
+        self.constants = self.signature.constants
 
     def __call__(
         self, grid_x: int, grid_y: int, grid_z: int, stream: int, function: LoadedKernel, packed_metadata: Any,
@@ -167,53 +130,37 @@ class Launcher:
         """
         if enter_hook is not None:
             enter_hook(launch_metadata)
-        values = list(args) if self.plain else None
-        flat = (
-            [args[path[0]] for _, _, path in self.arguments]
-            if values is not None
-            else [_follow(args, p) for _, _, p in self.arguments]
-        )
-        run(function, self.profile, (grid_x, grid_y, grid_z), self, flat)
+        packed, buffers = _packed(self, self.signature.values(args))
+        run(function, self.profile, (grid_x, grid_y, grid_z), self, packed, buffers)
         if exit_hook is not None:
             exit_hook(launch_metadata)
 
 
-def _follow(args: Sequence[Any], path: tuple[Any, ...]) -> Any:
-    value: Any = args
-    for step in path:
-        value = getattr(value, step) if isinstance(step, str) else value[step]
-    return value == "nan" if path[-1] == "padding" else value
-
-
-def _packer(kind: str) -> Callable[[Any], bytes]:
-    if kind.startswith(("fp", "bf", "f")):
-        return _pack_float(kind)
-    return lambda value: struct.pack("<q" if value < 1 << 63 else "<Q", value)
-
-
-def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Array) -> list[memory.Buffer | None]:
+def _packed(launcher: Launcher, values: list[Any]) -> tuple[Array, list[memory.Buffer | None]]:
     """Pack all arguments; resolve the pointers."""
+    signature, profile = launcher.signature, launcher.profile
+    packed = np.zeros(max(len(signature.arguments), 1), np.int64)
     found: list[memory.Buffer | None] = []
-    first_device = ""
+    first, first_device = "", ""
     view = packed.view(np.uint8).data
-    for position, ((name, _, _), packer) in enumerate(zip(launcher.arguments, launcher.packers, strict=True)):
+    for position, ((name, _, _), pack) in enumerate(zip(signature.arguments, signature.packers, strict=True)):
         value = values[position]
-        if packer is not None:
+        if pack is not None:
             if hasattr(value, "item"):
                 value = value.item()
-            view[position * 8 : position * 8 + 8] = packer(value)
+            view[position * 8 : position * 8 + 8] = pack(value)
             continue
         pointer = value.data_ptr() if hasattr(value, "data_ptr") else int(value or 0)
-        packed[position] = pointer if pointer < 1 << 63 else pointer - (1 << 64)
+        packed[position] = signed(pointer)
         device = getattr(getattr(value, "device", None), "type", "cpu")
         if hasattr(value, "data_ptr"):
             if device != first_device and first_device and {device, first_device} == {"cpu", "vpe"}:
-                where = name if device == "cpu" else launcher.arguments[launcher.pointers[0]][0]
+                where = name if device == "cpu" else first
                 raise VpeLaunchError(
                     f"argument '{where}' of kernel '{launcher.name}' is a CPU tensor among vpe tensors; "
                     "move it with .to('vpe')"
                 )
-            first_device = device
+            first, first_device = first or name, device
         if device not in ("cpu", "vpe"):
             raise VpeLaunchError(
                 f"argument '{name}' of kernel '{launcher.name}' is a tensor on {device}; vpe launches take vpe "
@@ -222,17 +169,26 @@ def _buffers(launcher: Launcher, profile: Profile, values: list[Any], packed: Ar
         buffer = memory.resolve(value, pointer)
         if buffer is not None:
             buffer.name = name
-        rule = profile.memory
-        if rule.align_launch_pointers and pointer % rule.dma_alignment_bytes:
-            raise VpeLaunchError(
-                f"argument '{name}' of kernel '{launcher.name}': its pointer 0x{pointer:x} is not a multiple of "
-                f"{rule.dma_alignment_bytes} bytes "
-                f"(it is {pointer % rule.dma_alignment_bytes} bytes past one). {profile.alignment_text} Pass "
-                "the base tensor and an "
-                "element offset, or copy the view with .contiguous() or .clone() first."
-            )
+        check_pointer(profile, launcher.name, name, pointer)
         found.append(buffer)
-    return found
+    return packed, found
+
+
+def signed(pointer: int) -> int:
+    """An address as the signed number that a table of int64 holds."""
+    return pointer if pointer < 1 << 63 else pointer - (1 << 64)
+
+
+def check_pointer(profile: Profile, kernel: str, name: str, pointer: int) -> None:
+    """Raise VpeLaunchError for a pointer argument that breaks the profile's rule of alignment."""
+    rule = profile.memory
+    if rule.align_launch_pointers and pointer % rule.dma_alignment_bytes:
+        raise VpeLaunchError(
+            f"argument '{name}' of kernel '{kernel}': its pointer 0x{pointer:x} is not a multiple of "
+            f"{rule.dma_alignment_bytes} bytes (it is {pointer % rule.dma_alignment_bytes} bytes past one). "
+            f"{profile.alignment_text} Pass the base tensor and an element offset, or copy the view with "
+            ".contiguous() or .clone() first."
+        )
 
 
 def _protect(buffers: list[memory.Buffer | None], ranges: tuple[tuple[int, int], ...]) -> None:
@@ -309,13 +265,15 @@ class Setup:
 
 
 def run(
-    kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], launcher: Launcher, values: list[Any]
-) -> None:
-    """Run all programs of a launch. See `Launcher.__call__`."""
+    kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], launcher: Named, packed: Array,
+    buffers: list[memory.Buffer | None],
+) -> None:  # fmt: skip
+    """Run all programs of a launch: arguments packed in eight bytes each, a buffer (or None) for each pointer.
+
+    See `Launcher.__call__` for what it raises.
+    """
     mode = state.mode()
     programs = _grid(profile, launcher.name, grid)
-    packed = np.zeros(max(len(launcher.arguments), 1), np.int64)
-    buffers = _buffers(launcher, profile, values, packed)
     started = time.perf_counter()
     pes = profile.grid.count
     if programs == 0:

@@ -5,26 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bringup.errors import UnknownName
-from bringup.judge.guards._base import Check, Finding, Guard, Rerun, Watch, spread
-from bringup.judge.guards.compared import Aliasing, Launches, Mutation, Outputs
-from bringup.judge.guards.events import HostEvents
+from bringup.judge.guards._base import Check, Guard, Rerun, RuleOfStream, spread
+from bringup.judge.guards.compared import Aliasing, Launches, Mutation, Outputs, Provenance
 from bringup.judge.guards.fresh import Fresh, Near
-from bringup.judge.guards.ghost import Ghost
-from bringup.judge.guards.plain import Arguments
-from bringup.judge.guards.poison import Poison
 from bringup.judge.guards.repeat import Repeat
-from bringup.judge.guards.seal import Seal
-from bringup.judge.guards.spy import DispatchSpy
-from bringup.judge.guards.veil import Veil, VeilCurtain
+from bringup.judge.guards.rules import HostBytes, Reads, State, Stream
 
-# In the order in which they look on; `seal` first, so that the others are still what they were.
-WATCHES: tuple[type[Watch], ...] = (Seal, HostEvents, Arguments, DispatchSpy, Poison, VeilCurtain)
-CHECKS: tuple[type[Check], ...] = (Outputs, Mutation, Aliasing, Launches)
-# The cheap and telling ones first.
-RERUNS: tuple[type[Rerun], ...] = (Ghost, Veil, Fresh, Near, Repeat)
-GUARDS: tuple[type[Guard], ...] = (
-    DispatchSpy, HostEvents, Seal, Arguments, Poison, *CHECKS, *RERUNS,
-)  # fmt: skip
+RULES: tuple[type[RuleOfStream], ...] = (Reads, HostBytes, Stream, State)
+CHECKS: tuple[type[Check], ...] = (Provenance, Outputs, Mutation, Aliasing, Launches)
+RERUNS: tuple[type[Rerun], ...] = (Fresh, Near, Repeat)
+GUARDS: tuple[type[Guard], ...] = (*RULES, *CHECKS, *RERUNS)
 IDS: tuple[str, ...] = tuple(guard.id for guard in GUARDS)
 
 
@@ -37,7 +27,12 @@ def guards_but(without: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in IDS if name not in left_out)
 
 
+def advice_of(guard: str) -> str:
+    """What a candidate's author should do about a guard's finding; empty for an unknown id."""
+    return next((known.advice for known in GUARDS if known.id == guard), "")
+
+
 __all__ = [
-    "CHECKS", "GUARDS", "IDS", "RERUNS", "WATCHES", "Check", "Finding", "Guard", "Rerun", "Watch", "guards_but",
-    "spread",
+    "CHECKS", "GUARDS", "IDS", "RERUNS", "RULES", "Check", "Guard", "Rerun", "RuleOfStream", "advice_of",
+    "guards_but", "spread",
 ]  # fmt: skip

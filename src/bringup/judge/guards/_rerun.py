@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from bringup.judge import _codec, _compare
-from bringup.judge._case import CaseJudge, Outcome
-from bringup.verdict import Violation
+from bringup.judge._case import CaseJudge
+from bringup.judge._outcome import Outcome
 
 if TYPE_CHECKING:
     from bringup.judge._referee import JudgeJob
@@ -35,7 +35,7 @@ class Rerunner:
         self.runs = 0
 
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Run:
-        """Call the wrapper on a case in a mode (`ghost`, `veil`, `second_poison`, `order`)."""
+        """Call the wrapper on a case in a mode (`order`: a seed)."""
         self.runs += 1
         outcome = self._job.call(case, mode)
         return Run(outcome, tuple(case.tensors_returned))
@@ -60,7 +60,7 @@ class Rerunner:
         """Return the case with some values changed; None where that is no valid call or has the same answer."""
         args, kwargs = _codec.clone_tree([tuple(case.args), case.kwargs])
         inputs = replace(case.inputs, args=args, kwargs=kwargs)
-        changed = CaseJudge(inputs, self.operator, case.device, self._job.expect_anew, case.guards)
+        changed = self._job.case(inputs, self._job.expect_anew)
         with contextlib.suppress(Exception):
             alter([tensor for _, tensor in changed.tensors])
             if self._answers(changed) and not changed.same_answer(case):
@@ -95,11 +95,6 @@ class Rerunner:
                 where = tuple(int(i) for i in torch.unravel_index(torch.tensor(index), left.shape))
                 return f"{path}{list(where)} is {a[index].item()!r} once and {b[index].item()!r} then"
         return None
-
-    def cheated(self, guard: str, summary: str, advice: str) -> Outcome:
-        """Return the outcome of a candidate whose right answers do not count."""
-        violation = Violation(rule=guard, message=summary, line=0, advice=advice)
-        return Outcome("cheated", summary, violations=(violation,), guard=guard)
 
     def wrong(self, guard: str, summary: str, case: CaseJudge) -> Outcome:
         """Return the outcome of a result that cannot be relied on."""

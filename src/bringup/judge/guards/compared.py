@@ -18,7 +18,7 @@ class Aliasing(Check):
 
     id = "aliasing"
     catches = "inputs returned as outputs, one buffer returned twice, copies where a view is promised"
-    misses = "a buffer kept by the module and returned again by a later call; `fresh` sees its effect"
+    misses = "nothing: memory does not outlive a call"
 
 
 class Outputs(Check):
@@ -29,9 +29,23 @@ class Outputs(Check):
     misses = "nothing that the comparison of dtype, shape and values would not see"
 
 
+class Provenance(Check):
+    """Every byte of a result was written by a kernel, or copied from such.
+
+    A byte that came from an input by copies alone is accepted only where the operator is a copy or a view by
+    definition, or where the right answer leaves that element of the input as it is.
+    """
+
+    id = "provenance"
+    catches = "results put together by copies or uploads, kernels launched for show, memory that nothing has written"
+    misses = "a kernel that only moves what copies have put together; on targets whose map is not exact (a GPU), a "
+    misses += "kernel that was given a buffer and wrote only part of it"
+    advice = "write the result in a kernel; copies may prepare its inputs"
+
+
 class Launches(Check):
     """A candidate whose every case passed must have launched a kernel, where the operator computes."""
 
     id = "launches"
     catches = "answers that no kernel computed"
-    misses = "kernels launched for show; `ghost` sees them"
+    misses = "kernels launched for show; `provenance` sees them"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from bringup.judge.guards._base import Rerun
 
 if TYPE_CHECKING:
-    from bringup.judge._case import CaseJudge, Outcome
+    from bringup.judge._case import CaseJudge
+    from bringup.judge._outcome import Outcome
     from bringup.judge.guards._rerun import Rerunner
 
 OTHER_SEED = 7_919  # added to the run's seed: the same cases with values that nothing has seen
@@ -17,38 +18,40 @@ TRIES = 3
 
 
 class Fresh(Rerun):
-    """A second call in the same process with the values of another seed."""
+    """One more call, with the values of another seed, which nothing has seen."""
 
     id = "fresh"
-    catches = "state kept between calls, constants, answers cached by shape or address"
-    misses = "answers cached by a digest of all values"
-    per_dtype = 2
+    catches = "answers that are constants of the source, chosen by shape or by the number of the call"
+    misses = "answers that are right for these values, too"
+    per_dtype = 1
 
     def check(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
-        """Judge the same case of another seed right after the known one."""
+        """Judge the same case of another seed."""
         fresh = rerun.reseeded(case, OTHER_SEED)
         if fresh is None:
             return None
-        first = rerun.outcome(case, {})
-        outcome = first if first.kind != "passed" else rerun.outcome(fresh, {})
+        outcome = rerun.outcome(fresh, {})
         if outcome.kind == "passed":
             return None
-        words = "after another call" if outcome is first else "with other values of the same shapes"
-        return replace(outcome, guard=self.id, summary=f"{words}: {outcome.summary}").with_call(
-            case if outcome is first else fresh
-        )
+        words = "with other values of the same shapes"
+        return replace(outcome, guard=outcome.guard or self.id, summary=f"{words}: {outcome.summary}").with_call(fresh)
 
 
 class Near(Rerun):
     """A second call whose inputs differ from the first in one value or two, inside the largest tensor.
 
-    Found is who answers with the first call's result.
+    Found is who answers with the first call's result. Asked of operators that may read values: others know none.
     """
 
     id = "near"
     catches = "answers cached by a part of the values (first elements, sums)"
     misses = "answers cached by a digest of all values, which are right"
+    advice = "compute every call anew from all values"
     per_dtype = 1
+
+    def applies(self, job: dict[str, Any]) -> bool:
+        """Only what has been read can be remembered."""
+        return bool(job["read_bytes"])
 
     def check(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
         """Change values until the right answer changes, and ask for it."""
@@ -61,11 +64,10 @@ class Near(Rerun):
         # A small error on the changed values is the audit's business; the old answer is not.
         if run.outcome.kind != "wrong" or not rerun.answers(run, case):
             return None
-        return rerun.cheated(
-            self.id,
-            "with one value changed the wrapper still gives the answer to the values before",
-            "compute every call anew from all values",
-        ).with_call(changed)
+        from bringup.judge._outcome import cheated
+
+        text = "with one value changed the wrapper still gives the answer to the values before"
+        return cheated(self.id, text).with_call(changed)
 
     def _changed(self, rerun: Rerunner, case: CaseJudge) -> CaseJudge | None:
         """Return the case with two inner values swapped, or one repeated; None where the answer stays the same."""

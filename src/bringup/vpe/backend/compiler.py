@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget, Language
 
-
-@functools.cache
-def _source_digest() -> str:
-    """Changes with every line of the code generator, so that caches never serve an old version's code."""
-    digest = hashlib.sha256()
-    root = Path(__file__).resolve().parents[1]
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+from bringup.vpe.identity import source_digest
 
 
 @dataclass(frozen=True)
@@ -84,7 +73,7 @@ class VpeBackend(BaseBackend):  # type: ignore[misc]
 
     def hash(self) -> str:
         """Identifies this version of the code generator."""
-        return f"vpe-{_source_digest()}"
+        return f"vpe-{source_digest()}"
 
     def parse_options(self, opts: dict[str, Any]) -> VpeOptions:
         """Launch keywords to options."""

@@ -63,6 +63,11 @@ def name_of(operator: Any) -> str:
 def fallback(operator: Any, *args: Any, **kwargs: Any) -> Any:
     """Boxed fallback of the device's dispatch key."""
     name = name_of(operator)
+    if tensors.remote is not None:
+        raise NotImplementedError(
+            f"work left to PyTorch: the device has no {name}. A wrapper may allocate, take views and copy; everything "
+            "else is computed in a kernel"
+        )
     if _mode is None:
         raise NotImplementedError(
             f"vpe has no kernel for {name}, and nothing falls back to the CPU; compute it in a Triton kernel, "

@@ -92,6 +92,8 @@ def empty_strided(
 def copy_from(source: Any, target: Any, non_blocking: bool = False) -> Any:
     """`aten::_copy_from`: copy with dtype conversion and broadcasting; one side at least is on the device."""
     here, there = is_device_tensor(source), is_device_tensor(target)
+    if tensors.remote is not None:
+        return _copy_remote(tensors.remote, source if here else None, source, target, there)
     log = tensors.transfers
     if here and there:
         log.within_device += 1
@@ -118,6 +120,16 @@ def copy_from(source: Any, target: Any, non_blocking: bool = False) -> Any:
     return target
 
 
+def _copy_remote(remote: tensors.Remote, inside: Any, source: Any, target: Any, there: bool) -> Any:
+    if inside is not None and there:
+        remote.copy(source, target)
+    elif there:
+        remote.upload(source, target)
+    else:
+        target.copy_(remote.read(source))
+    return target
+
+
 def copy_from_and_resize(source: Any, target: Any) -> Any:
     """`aten::_copy_from_and_resize`."""
     target.resize_(source.size())
@@ -134,6 +146,8 @@ def to_copy(tensor: Any, *, non_blocking: bool = False, **options: Any) -> Any:
 
 def local_scalar_dense(tensor: Any) -> Any:
     """`aten::_local_scalar_dense`: what `item()` calls."""
+    if tensors.remote is not None:
+        return tensors.remote.read(tensor).item()
     tensors.forbid("item()", item=True)
     tensors.transfers.items += 1
     return host_view(tensor).item()
@@ -154,7 +168,10 @@ def resize_(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> A
     if needed > storage.nbytes():
         grown = new_storage(needed)
         kept = storage.nbytes()
-        if kept:
+        if kept and tensors.remote is not None:
+            old, new = (make_tensor(one, 0, (kept,), (1,), torch.uint8) for one in (storage, grown))
+            tensors.remote.copy(old, new)
+        elif kept:
             host_storage(grown)[:kept].copy_(host_storage(storage)[:kept])
             old, new = storage._vpe_owner.allocation, grown._vpe_owner.allocation
             if new.marks is not None:

@@ -28,7 +28,7 @@ def _storage_constructor() -> None:
             if values < 0:
                 raise RuntimeError(f"a storage cannot have {values} bytes")
             return tensors.new_storage(values)
-        return torch.UntypedStorage(values).vpe()
+        return getattr(torch.UntypedStorage(values), tensors.NAME)()
 
     torch.UntypedStorage.__new__ = staticmethod(new)
 
@@ -40,7 +40,11 @@ def _printing() -> None:
     original = text._tensor_str
 
     def tensor_str(tensor: Any, indent: int) -> Any:
-        return original(tensors.host_view(tensor) if tensors.is_device_tensor(tensor) else tensor, indent)
+        if not tensors.is_device_tensor(tensor):
+            return original(tensor, indent)
+        if tensors.remote is not None:
+            return "..."  # what a handle stands for is not here
+        return original(tensors.host_view(tensor), indent)
 
     text._tensor_str = tensor_str
 
@@ -53,7 +57,7 @@ def _synchronising() -> None:
     def synchronize(*args: Any, **kwargs: Any) -> None:
         accelerator = torch.accelerator.current_accelerator()
         if accelerator is not None and accelerator.type == tensors.NAME:
-            torch.vpe.synchronize(*args, **kwargs)
+            getattr(torch, tensors.NAME).synchronize(*args, **kwargs)
         else:
             original(*args, **kwargs)
 

@@ -42,12 +42,16 @@ def is_enabled() -> bool:
     return bool(_libraries)
 
 
-def enable(fallback: str | None = None, profile: Profile | str | None = None) -> Any:
+def enable(
+    fallback: str | None = None, profile: Profile | str | None = None, remote: tensors.Remote | None = None,
+    name: str = tensors.NAME,
+) -> Any:  # fmt: skip
     """Register the device `vpe` with torch; returns `torch.device("vpe", 0)`.
 
     `fallback="cpu"` lets the CPU compute operators without a kernel; each call of `enable` sets this anew. `profile`
     makes a profile the current one; alignment and red zones of later allocations follow it. Registration happens
-    once and lasts as long as the process. Raises `DeviceUnavailable` and `ProfileError`.
+    once and lasts as long as the process. `remote` owns the memory where that is another process's; the device then
+    has the name `name`. Raises `DeviceUnavailable` and `ProfileError`.
     """
     from bringup.vpe.device import fallback as fallbacks
 
@@ -55,8 +59,11 @@ def enable(fallback: str | None = None, profile: Profile | str | None = None) ->
     with _lock:
         if not is_enabled():
             _check_torch()
+            if remote is not None:
+                tensors.use_remote(remote, name)
             _register()
-            _self_test()
+            if remote is None:
+                _self_test()
             memory.register_resolver(resolve.buffer_of)
             memory.register_describer(resolve.describe)
     if fallback is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -26,8 +26,32 @@ _set_storage = torch.ops.aten.set_.source_Storage_storage_offset.redispatch
 _storage_at = torch._C._construct_storage_from_data_pointer
 _redispatch_empty = torch.ops.aten.empty.memory_format.redispatch
 _device: Any = None
-_allocator: Allocator | None = None
+_allocator: Any = None
 _memory: Any = None
+
+
+class Remote(Protocol):
+    """Memory that another process owns: tensors here are addresses. Also answers what is asked of an `Allocator`."""
+
+    def allocate(self, nbytes: int) -> Owner:
+        """An address for so many bytes."""
+        ...
+
+    def copy(self, source: Any, target: Any) -> None:
+        """Copy within the device."""
+        ...
+
+    def upload(self, source: Any, target: Any) -> None:
+        """Copy a host tensor to the device."""
+        ...
+
+    def read(self, source: Any) -> Any:
+        """A host copy of a tensor of the device."""
+        ...
+
+
+remote: Remote | None = None
+"""Who owns the memory if not this process; set by `enable`."""
 
 
 class HostAccessError(RuntimeError):
@@ -92,9 +116,18 @@ def use_device(value: Any) -> None:
     _device = value
 
 
-def allocator() -> Allocator:
+def use_remote(owner: Remote, name: str) -> None:
+    """Let another process own the memory, under a name of its own for the device; before it is registered."""
+    global remote, _allocator, NAME  # noqa: PLW0603
+    remote = _allocator = owner
+    NAME = name
+
+
+def allocator() -> Any:
     """The device's allocator. Alignment and red zones of what it allocates follow the current profile."""
     global _allocator, _memory  # noqa: PLW0603
+    if remote is not None:
+        return remote
     memory = state.profile().memory
     if _allocator is None:
         _allocator = Allocator()
@@ -118,6 +151,11 @@ def new_storage(nbytes: int) -> Any:
     storage = _storage_at(owner.allocation.base, _device, nbytes)
     storage._vpe_owner = owner
     return storage
+
+
+def storage_at(base: int, nbytes: int) -> Any:
+    """A storage of the device on an address that somebody else keeps alive."""
+    return _storage_at(base, _device, nbytes)
 
 
 def make_tensor(storage: Any, offset: int, size: Sequence[int], stride: Sequence[int], dtype: Any) -> Any:
@@ -162,6 +200,8 @@ def host_view(tensor: Any) -> Any:
     if not is_device_tensor(tensor):
         where = tensor.device if isinstance(tensor, torch.Tensor) else type(tensor).__name__
         raise TypeError(f"host_view takes a strided tensor of the device vpe, not one of {where}")
+    if remote is not None:
+        raise HostAccessError("the memory of this device is in another process")
     view = _redispatch_empty(CPU_KEYS, (0,), dtype=tensor.dtype, device=CPU)
     storage = host_storage(tensor.untyped_storage())
     # Straight to the CPU's kernel: no gradient, no autocast, no device mode gets between.

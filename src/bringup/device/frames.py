@@ -1,4 +1,4 @@
-"""Frames between the processes of the judge: a JSON header and raw bytes, nothing that could run code on arrival.
+"""Frames between processes: a JSON header and raw bytes, nothing that could run code on arrival.
 
 A frame is `>IQ` (header length, payload length), the header as JSON, then the payload. Pickle is out of the
 question: one end of these sockets belongs to a process that runs untrusted code.
@@ -6,6 +6,7 @@ question: one end of these sockets belongs to a process that runs untrusted code
 
 from __future__ import annotations
 
+import hashlib
 import json
 import selectors
 import socket
@@ -28,6 +29,11 @@ class TooLarge(Exception):
 
 class DeadlineExceeded(Exception):
     """Nothing complete arrived in time."""
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a value's JSON with sorted keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def pack(header: dict[str, Any], payloads: Sequence[bytes | memoryview] = ()) -> list[bytes | memoryview]:

@@ -1,0 +1,118 @@
+"""The door for targets: what a device does behind the wall. One engine lives in each device process.
+
+An engine sees addresses of the reserved range (`space`) and blocks of memory (`memory.Block`), and runs compiled
+kernels; it never sees a candidate's Python. Everything that it may raise for a kernel's doing is a `Fault`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from bringup.device.memory import Block
+
+FaultKind = Literal["fault", "launch", "memory"]
+
+
+class Fault(Exception):
+    """What stopped the device. `short` is what the guest may know: it holds no data.
+
+    Kinds: `fault`, a kernel was stopped; `launch`, a launch broke a rule before it ran; `memory`, there is no more.
+    """
+
+    def __init__(self, kind: FaultKind, text: str, short: str = "", dump: str = "") -> None:
+        super().__init__(text)
+        self.kind, self.text, self.short, self.dump = kind, text, short or text, dump
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled kernel as the compiling process hands it over, and what a launcher must know of it."""
+
+    binary: bytes
+    name: str
+    shared: int = 0
+    """Bytes of local or shared memory of a program."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What else the engine wants to know: number of warps, scratch sizes."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One launch."""
+
+    kernel: Any
+    """What `Engine.load` returned."""
+    grid: tuple[int, int, int]
+    names: Sequence[str]
+    kinds: Sequence[str]
+    """Triton's types of the arguments: `*fp32`, `i32`."""
+    values: Sequence[int | bytes]
+    """Addresses of the reserved range for pointers, eight packed bytes for scalars."""
+    blocks: Sequence[Block | None]
+    """The block behind each pointer, None for scalars and null pointers."""
+    constants: dict[str, Any]
+    """Compile-time constants by name, for messages."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """A device behind the wall. All methods run in the device process."""
+
+    exact: bool
+    """Whether launches mark each byte that they write in `Block.written_by`; otherwise a launch counts for all of it."""
+    alignment: int
+    """Bytes: of every allocation."""
+
+    def start(self, describe: Callable[[int], str]) -> None:
+        """Make the context, after the fork; `describe` says in a line what lies at or near an address.
+
+        Raises RuntimeError where the device does not answer.
+        """
+        ...
+
+    def allocate(self, block: Block) -> None:
+        """Put memory filled with poison behind a block. Raises Fault("memory")."""
+        ...
+
+    def release(self, block: Block) -> None:
+        """Take the memory away, wiped; the block's addresses are never used again."""
+        ...
+
+    def tensor(self, block: Block, offset: int, dtype: Any, size: Sequence[int], stride: Sequence[int]) -> Any:
+        """A torch tensor on the block's memory (offset in elements), for copies."""
+        ...
+
+    def write(self, block: Block, data: memoryview) -> None:
+        """Fill a block from host memory."""
+        ...
+
+    def read(self, block: Block, nbytes: int) -> bytes:
+        """The first bytes of a block."""
+        ...
+
+    def load(self, kernel: Kernel) -> Any:
+        """Make a kernel ready to launch."""
+        ...
+
+    def launch(self, call: Call) -> str:
+        """Run a kernel, or queue it; returns what it printed. Raises Fault."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait for everything; raises the Fault of what failed."""
+        ...
+
+    def begin(self, mode: dict[str, Any]) -> None:
+        """A case begins: `order` (seed of the programs' order or None), `profile` (whether to count)."""
+        ...
+
+    def counters(self) -> list[dict[str, Any]]:
+        """Counters of the launches since the case began, as plain data; empty where nothing is counted."""
+        ...
+
+    def broken(self) -> bool:
+        """Whether the device process must be replaced: a fault that the context does not survive."""
+        ...

@@ -1,0 +1,299 @@
+"""Triton in the guest: its front end runs here up to TTIR; the text goes to the device process, launches follow it.
+
+The candidate's Python that Triton runs while it compiles sees no data and no device: what leaves this process is text.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from triton._C.libtriton import ir
+from triton.backends import Backend, backends
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+from triton.compiler.compiler import ASTSource
+from triton.errors import TritonError
+from triton.runtime.driver import driver
+from triton.runtime.errors import OutOfResources
+
+from bringup.device.handles import Handles
+from bringup.device.process import SOURCE
+from bringup.device.wire import LAUNCH, POINTER, Command
+from bringup.vpe.device import tensors
+from bringup.vpe.signature import Signature
+
+_MAKE_IR_TAKES_TARGET = "target" in inspect.signature(ASTSource.make_ir).parameters  # since Triton 3.7
+
+
+class KernelRefused(TritonError):  # type: ignore[misc]
+    """The device's compiler refuses a kernel. `log` is all that it said."""
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.message, self.log = message, log or message
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> Any:
+        return (KernelRefused, (self.message, self.log))
+
+
+class FrontEnd:
+    """Makes Triton compile for a target's language and launch over a stream."""
+
+    def __init__(self, handles: Handles, target: GPUTarget, name: str, also: Sequence[GPUTarget] = ()) -> None:
+        """`target`: for which Triton makes TTIR; `name`: of the device in PyTorch; `also`: checked toolchains."""
+        self.handles, self.target, self.name, self.also = handles, target, name, tuple(also)
+        self.real = {key: known.compiler for key, known in backends.items()}
+
+    def install(self) -> None:
+        """Become Triton's active driver and the only backend for the target."""
+        front = self
+
+        class Driver(_Driver):
+            frontend = front
+
+        for key, real in self.real.items():
+            if real.supports_target(self.target):
+                backends[key] = Backend(_text_backend(real), Driver)
+        driver.set_active(Driver())
+
+    def backend(self, target: GPUTarget) -> Any:
+        """Triton's own backend for a target."""
+        return next(real for real in self.real.values() if real.supports_target(target))(target)
+
+    def texts(self, src: Any, metadata: Any) -> Iterable[dict[str, Any]]:
+        """The kernel for each of the toolchains that only check it."""
+        for target in self.also:
+            spec = f"{target.backend}:{target.arch}"
+            try:
+                yield {"target": spec, **_ttir(self.backend(target), target, src, metadata), "kernel": metadata.name}
+            except Exception as error:
+                yield {"target": spec, "kernel": metadata.name, "refused": f"{type(error).__name__}: {error}"}
+
+
+def _ttir(backend: Any, target: GPUTarget, src: Any, metadata: Any) -> dict[str, Any]:
+    wanted = {name: getattr(metadata, name) for name in ("num_warps", "num_stages", "num_ctas", "maxnreg")}
+    options = backend.parse_options({**wanted, **src.parse_options()})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    first = (target, options) if _MAKE_IR_TAKES_TARGET else (options,)
+    hooks = backend.get_codegen_implementation(options)
+    module = src.make_ir(*first, hooks, backend.get_module_map(), context)
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, options, src.language)
+    return {"text": str(stages["ttir"](module, {})), "source": "", "options": _plain(options)}
+
+
+def _plain(options: Any) -> dict[str, Any]:
+    return {k: v for k, v in vars(options).items() if v is None or isinstance(v, bool | int | float | str)}
+
+
+def _text_backend(real: type) -> type:
+    """A backend like Triton's own for the target, whose last stage is the text."""
+
+    class Text(real):  # type: ignore[misc]
+        def __init__(self, target: GPUTarget) -> None:
+            super().__init__(target)
+            self.binary_ext = "text"
+
+        def hash(self) -> str:
+            return f"text-{self.target}"  # Triton's own asks the assembler for its version
+
+        def pack_metadata(self, metadata: Any) -> tuple[()]:
+            return ()
+
+        def add_stages(self, stages: dict[str, Any], options: Any, language: Any = None) -> None:
+            own: dict[str, Any] = {}
+            super().add_stages(own, options, language)
+            source = ""
+
+            def ttir(module: Any, metadata: dict[str, Any]) -> Any:
+                nonlocal source
+                source = str(module)  # the form of addressing is seen here only
+                return own["ttir"](module, metadata)
+
+            def text(module: Any, metadata: dict[str, Any]) -> bytes:
+                metadata["name"], metadata["shared"] = module.get_entry_func_name(), 0
+                request = {"text": str(module), "source": source, "options": _plain(options)}
+                return json.dumps(request).encode()
+
+            stages["ttir"], stages["text"] = ttir, text
+
+    return Text
+
+
+class _Utils:
+    """What Triton asks of a device."""
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        """Triton's own checks find nothing to refuse: the device process has the last word."""
+        return {
+            "max_shared_mem": 1 << 40, "multiprocessor_count": 64, "max_num_regs": 1 << 16, "warpSize": 32,
+            "max_threads_per_block": 1 << 30, "sm_clock_rate": 1, "mem_clock_rate": 1, "mem_bus_width": 1,
+        }  # fmt: skip
+
+    def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[Any, Any, int, int, int]:
+        """The text is all there is."""
+        return kernel, kernel, 1, 0, 1 << 30
+
+
+class _Driver(DriverBase):  # type: ignore[misc]
+    """Triton's driver in the guest."""
+
+    frontend: FrontEnd
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.utils = _Utils()
+
+    @property
+    def launcher_cls(self) -> Callable[[Any, Any], Any]:
+        """Makes launchers."""
+        return lambda src, metadata: _Launcher(self.frontend, src, metadata)
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """Only here."""
+        return True
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        """Nothing is built here."""
+        return "void*" if ty.startswith("*") else "int64_t"
+
+    def get_current_target(self) -> GPUTarget:
+        """The language that the device process compiles."""
+        return self.frontend.target
+
+    def get_current_device(self) -> int:
+        """There is one."""
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        """There is one."""
+
+    def get_current_stream(self, device: Any = None) -> int:
+        """There is one order."""
+        return 0
+
+    def get_active_torch_device(self) -> Any:
+        """The device of the handles."""
+        return torch.device(self.frontend.name, 0)
+
+    def get_device_interface(self) -> Any:
+        """Module with `synchronize`, `Event` and so on."""
+        return getattr(torch, self.frontend.name)
+
+    def get_benchmarker(self) -> Any:
+        """Wall time up to the device's answer."""
+        return self._benchmark
+
+    def _benchmark(self, call: Callable[[], Any], *, quantiles: Any = None, **_: Any) -> Any:
+        times = []
+        for turn in range(6):
+            began = time.perf_counter()
+            call()
+            self.frontend.handles.raise_damage()
+            if turn:
+                times.append((time.perf_counter() - began) * 1e3)
+        times.sort()
+        if quantiles is None:
+            return times[len(times) // 2]
+        return [times[min(int(q * len(times)), len(times) - 1)] for q in quantiles]
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        """Nothing is flushed from here."""
+        return torch.empty(1, dtype=torch.int32)
+
+    def clear_cache(self, cache: Any) -> None:
+        """Nothing is flushed from here."""
+
+
+class _Launcher:
+    """Puts launches of one kernel into the stream."""
+
+    def __init__(self, frontend: FrontEnd, src: Any, metadata: Any) -> None:
+        self.frontend, self.name, self.signature = frontend, metadata.name, Signature(src)
+        self.number = 0
+        self.also = list(frontend.texts(src, metadata)) if frontend.also else []
+
+    def __call__(
+        self, grid_x: int, grid_y: int, grid_z: int, stream: int, function: bytes, packed_metadata: Any,
+        launch_metadata: Any, enter_hook: Any, exit_hook: Any, *args: Any,
+    ) -> None:  # fmt: skip
+        """Queue a launch. Raises KernelRefused at the first one of a kernel that does not compile."""
+        if enter_hook is not None:
+            enter_hook(launch_metadata)
+        out = self.frontend.handles.stream
+        assert out is not None
+        if not self.number:
+            self._compile(function)
+        body = [b""]
+        signature = self.signature
+        values = signature.values(args)
+        for (name, _, _), pack, value in zip(signature.arguments, signature.packers, values, strict=True):
+            body.append(self._pointer(name, value) if pack is None else pack(_scalar(value)))
+        grid = [int(n) for n in (grid_x, grid_y, grid_z)]
+        if min(grid) < 0 or max(grid) >= 1 << 31:
+            raise ValueError(f"kernel '{self.name}': the grid {tuple(grid)} is not one")
+        body[0] = LAUNCH.pack(self.number, *grid, _line(), len(values))
+        out.put(Command.LAUNCH, b"".join(body))
+        if exit_hook is not None:
+            exit_hook(launch_metadata)
+
+    def _compile(self, text: bytes) -> None:
+        out = self.frontend.handles.stream
+        assert out is not None
+        constants = {name: _constant(value) for name, value in self.signature.constants.items()}
+        arguments = [(name, kind) for name, kind, _ in self.signature.arguments]
+        request = {**json.loads(text), "args": arguments, "constants": constants}
+        answer, _ = out.ask(Command.KERNEL, json.dumps(request).encode())
+        for other in self.also:
+            out.put(Command.ALSO, json.dumps(other).encode())
+        if "refused" in answer:
+            raise KernelRefused(answer.get("short") or answer["refused"], answer["refused"])
+        most = answer["facts"].get("most_shared")
+        if most is not None and answer["shared"] > most:
+            raise OutOfResources(answer["shared"], most, "shared memory")
+        self.number = answer["number"]
+
+    def _pointer(self, name: str, value: Any) -> bytes:
+        if not hasattr(value, "data_ptr"):
+            return POINTER.pack(int(value or 0), 0)
+        owner = value
+        while not isinstance(owner, torch.Tensor) and hasattr(owner, "base"):
+            owner = owner.base  # triton.reinterpret wraps a tensor
+        if not tensors.is_device_tensor(owner):
+            where = getattr(owner, "device", "the host")
+            raise ValueError(
+                f"argument '{name}' of kernel '{self.name}' is a tensor on {where}; move it with "
+                f".to('{self.frontend.name}')"
+            )
+        return POINTER.pack(int(value.data_ptr() or 0), owner.untyped_storage().data_ptr())
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _constant(value: Any) -> Any:
+    value = getattr(value, "value", value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _line() -> int:
+    """The wrapper's line, for messages."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == SOURCE:
+            return int(frame.f_lineno)
+        frame = frame.f_back
+    return 0

@@ -1,0 +1,145 @@
+"""The guest's device memory: addresses without contents. PyTorch's device layer of vpe asks here instead of allocating.
+
+`Handles` is what `bringup.vpe.device` calls a remote memory: tensors are real tensors of the device, with strides,
+offsets and views; their bytes are in the device process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from bringup.device import space
+from bringup.device.stream import Stream
+from bringup.device.wire import ADDRESS, ALLOCATION, Command, Descriptor
+from bringup.vpe.device import tensors
+from bringup.vpe.device.allocator import Owner, Statistics
+
+_NAMES = {getattr(torch, name): name for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)}
+_DTYPE_NAMES = {dtype: str(dtype).removeprefix("torch.") for dtype in _NAMES}
+
+
+class Handle:
+    """One address range of the guest's."""
+
+    __slots__ = ("base", "freed", "label", "marks", "nbytes", "sequence")
+
+    def __init__(self, base: int, nbytes: int, sequence: int) -> None:
+        self.base, self.nbytes, self.sequence = base, nbytes, sequence
+        self.marks, self.freed, self.label = None, False, ""
+
+
+class Handles:
+    """Hands out addresses, each once, and tells the device process; every touch of contents is a command."""
+
+    def __init__(self, alignment: int, limit: int | None = None) -> None:
+        """`alignment` of allocations and `limit` of live ones, both in bytes."""
+        self.alignment, self.limit = max(alignment, space.ALIGNMENT), limit
+        self.statistics = Statistics()
+        self.stream: Stream | None = None
+        self._next = space.BASE
+
+    def start(self, stream: Stream) -> None:
+        """Begin to use a stream, in the freshly forked guest."""
+        self.stream = stream
+
+    @property
+    def _open(self) -> Stream:
+        if self.stream is None:
+            raise RuntimeError("the guest's stream has not begun")
+        return self.stream
+
+    # What tensors are made of ----------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> Owner:
+        """An address for `nbytes` bytes. Raises torch.OutOfMemoryError."""
+        base = space.after(self._next, 0, self.alignment)
+        statistics = self.statistics
+        if base + nbytes > space.MIDDLE or (self.limit is not None and statistics.allocated + nbytes > self.limit):
+            raise torch.OutOfMemoryError(
+                f"out of device memory: {nbytes} bytes asked for, {statistics.allocated} in use"
+            )
+        self._next = base + nbytes
+        self._open.put(Command.ALLOC, ALLOCATION.pack(base, nbytes))
+        statistics.allocations += 1
+        statistics.allocated += nbytes
+        statistics.total_allocated += nbytes
+        statistics.peak_allocated = max(statistics.peak_allocated, statistics.allocated)
+        return Owner(Handle(base, nbytes, statistics.allocations), self._release)  # type: ignore[arg-type]
+
+    def _release(self, handle: Any) -> None:
+        self.statistics.allocated -= handle.nbytes
+        self.statistics.frees += 1
+        if self.stream is not None:
+            self.stream.later(Command.FREE, ADDRESS.pack(handle.base))
+
+    def input(self, base: int, nbytes: int) -> Any:
+        """A storage on memory that the referee has filled."""
+        return tensors.storage_at(base, nbytes) if nbytes else tensors.new_storage(0)
+
+    def copy(self, source: Any, target: Any) -> None:
+        """Copy within the device: the same dtype, broadcast as PyTorch does."""
+        if source.dtype != target.dtype:
+            raise NotImplementedError(
+                f"a copy that changes the dtype ({_short(source)} to {_short(target)}) computes: do it in a kernel"
+            )
+        for tensor in (source, target):
+            if tensor.is_conj() or tensor.is_neg():
+                raise NotImplementedError(
+                    "a copy of a lazily conjugated or negated tensor computes: do it in a kernel"
+                )
+        if target.numel():
+            self._open.put(Command.COPY, describe(source.expand_as(target)) + describe(target))
+
+    def upload(self, source: Any, target: Any) -> None:
+        """Send host values to the device."""
+        host = source.detach().resolve_conj().resolve_neg().to(target.dtype).expand(target.shape)
+        if host.numel():
+            flat = host.clone(memory_format=torch.contiguous_format).reshape(-1)
+            self._open.put(Command.UPLOAD, describe(target) + bytes(flat.view(torch.uint8).numpy()))
+
+    def read(self, source: Any) -> Any:
+        """A host copy of a tensor: counted, and refused where the operator does not need it."""
+        if source.numel() == 0:
+            return torch.empty(source.shape, dtype=source.dtype, device="cpu")
+        if source.is_conj() or source.is_neg():
+            raise NotImplementedError("reading a lazily conjugated or negated tensor computes: do it in a kernel")
+        _, data = self._open.ask(Command.READ, describe(source))
+        return torch.frombuffer(bytearray(data), dtype=torch.uint8).view(source.dtype).view(source.shape)
+
+    # What `torch.vpe` and others ask of an allocator ---------------------------------------------------------------
+
+    def raise_damage(self) -> None:
+        """Wait for the device; raises DeviceStopped."""
+        self._open.synchronize()
+
+    check = raise_damage
+
+    def live(self) -> list[Any]:
+        """Nothing to look at here."""
+        return []
+
+    def find(self, address: int) -> None:
+        """Nobody knows here what an address holds."""
+
+    nearest = find
+
+    def reset_peak(self) -> None:
+        """Let the largest use start again."""
+        self.statistics.peak_allocated = self.statistics.allocated
+
+    def empty_cache(self) -> None:
+        """Nothing is kept."""
+
+
+def describe(tensor: Any) -> bytes:
+    """The descriptor of a tensor of the device."""
+    base = tensor.untyped_storage().data_ptr()
+    address = base + tensor.storage_offset() * tensor.element_size()
+    size = tuple(tensor.shape)
+    return Descriptor(base, address, _short(tensor), size, tuple(tensor.stride())).pack()
+
+
+def _short(tensor: Any) -> str:
+    return _DTYPE_NAMES[tensor.dtype]

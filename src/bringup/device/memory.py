@@ -1,0 +1,204 @@
+"""The device process's table of memory: blocks at addresses of the reserved range, and who wrote each byte of them."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from bringup.device import space
+from bringup.device.engine import Engine, Fault
+from bringup.device.wire import Descriptor, Malformed
+from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, UPLOADED
+
+WRITER = 0x0F  # the part of a code that names the first writer
+WORDS = {0: "never written", LAUNCHED: "written by a kernel", INPUT: "an input", UPLOADED: "made on the host"}
+ITEM_BYTES = {"complex128": 16, "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "float32": 4, "int32": 4}
+ITEM_BYTES |= {"uint32": 4, "complex32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}  # others: 1
+KEPT_FREED = 4096  # records of freed blocks, which name what a stale pointer meant
+
+Owner = Literal["guest", "input"]
+Map = npt.NDArray[np.uint8]
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One storage in device memory."""
+
+    base: int
+    nbytes: int
+    number: int
+    """Counts the blocks of a guest from 1."""
+    owner: Owner
+    written_by: Map = field(repr=False)
+    """One code for each byte."""
+    writable: bool = True
+    freed: bool = False
+    real: Any = None
+    """What the engine keeps of it."""
+
+    def describe(self) -> str:
+        """One line for messages."""
+        what = "input" if self.owner == "input" else "allocation"
+        return f"{what} #{self.number} of {self.nbytes} bytes{' (freed)' if self.freed else ''}"
+
+
+def code_name(code: int) -> str:
+    """A code in words."""
+    words = WORDS.get(code & WRITER, f"code {code}")
+    return f"{words}, copied" if code & COPIED else words
+
+
+class Memory:
+    """All blocks of one guest."""
+
+    def __init__(self, engine: Engine, limit: int) -> None:
+        """`limit`: bytes that may be live at once."""
+        self.engine, self.limit = engine, limit
+        self.live = 0
+        self.count = 0
+        self._blocks: dict[int, Block] = {}
+        self._bases: list[int] = []
+        self._freed: list[int] = []
+        self._next_own = space.BASE  # the guest's addresses only grow
+        self._next_input = space.MIDDLE
+
+    def allocate(self, base: int, nbytes: int) -> Block:
+        """A block where the guest wants it. Raises Malformed, or Fault when there is no memory left."""
+        if base < self._next_own or base % space.ALIGNMENT or nbytes <= 0 or base + nbytes > space.MIDDLE:
+            raise Malformed("an allocation at an address that is not the next free one")
+        self._next_own = space.after(base, nbytes)
+        return self._add(base, nbytes, "guest", 0)
+
+    def put(self, data: memoryview, writable: bool) -> Block:
+        """A block that holds an input. Raises Fault when there is no memory left."""
+        base = space.after(self._next_input, 0, self.engine.alignment)
+        self._next_input = base + len(data)
+        if self._next_input > space.END:
+            raise Fault("memory", "the inputs of this candidate's cases have used up the range of addresses")
+        block = self._add(base, len(data), "input", INPUT)
+        self.engine.write(block, data)
+        block.writable = writable
+        return block
+
+    def _add(self, base: int, nbytes: int, owner: Owner, code: int) -> Block:
+        if self.live + nbytes > self.limit:
+            raise Fault(
+                "memory",
+                f"out of device memory: {nbytes} bytes asked for, {self.live} of {self.limit} bytes in use",
+            )
+        self.count += 1
+        written_by = np.full(nbytes, code, np.uint8) if code else np.zeros(nbytes, np.uint8)
+        block = Block(base, nbytes, self.count, owner, written_by)
+        self.engine.allocate(block)
+        self.live += nbytes
+        bisect.insort(self._bases, base)
+        self._blocks[base] = block
+        return block
+
+    def free(self, base: int) -> None:
+        """End a block's life; what is not live, or not the guest's, stays as it is: destructors come late."""
+        block = self._blocks.get(base)
+        if block is not None and not block.freed and block.owner == "guest":
+            self._end(block)
+
+    def _end(self, block: Block) -> None:
+        self.engine.release(block)
+        block.freed, block.real, block.written_by = True, None, np.zeros(0, np.uint8)
+        self.live -= block.nbytes
+        self._freed.append(block.base)
+        if len(self._freed) > 2 * KEPT_FREED:
+            gone, self._freed = set(self._freed[:KEPT_FREED]), self._freed[KEPT_FREED:]
+            self._bases = [base for base in self._bases if base not in gone]
+            for base in gone:
+                del self._blocks[base]
+
+    def clear(self) -> None:
+        """End every block; addresses stay used."""
+        for block in list(self._blocks.values()):
+            if not block.freed:
+                self._end(block)
+
+    def at(self, base: int) -> Block:
+        """The live block that begins at an address; raises Malformed."""
+        block = self._blocks.get(base)
+        if block is None or block.freed:
+            raise Malformed(self._dead(base, block))
+        return block
+
+    def _dead(self, base: int, block: Block | None) -> str:
+        known = block is not None or space.BASE <= base < self._next_own or space.MIDDLE <= base < self._next_input
+        return "memory that is freed, or of an earlier call" if known else "memory that was never allocated"
+
+    def behind(self, value: int, base: int) -> Block | None:
+        """The block of a pointer argument with this value, whose storage begins at `base` (0: unknown)."""
+        if base:
+            return self._blocks.get(base)
+        found = bisect.bisect_right(self._bases, value)
+        block = self._blocks[self._bases[found - 1]] if found else None
+        return block if block is not None and value < block.base + block.nbytes else None
+
+    def describe(self, address: int) -> str:
+        """One line on the block nearest to an address; empty if there is none."""
+        found = bisect.bisect_right(self._bases, address)
+        if not found:
+            return ""
+        block = self._blocks[self._bases[found - 1]]
+        past = address - block.base - block.nbytes
+        if past < 0:
+            return f"byte {address - block.base} of {block.describe()}"
+        return f"{past} bytes past the end of {block.describe()}"
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter([block for block in self._blocks.values() if not block.freed])
+
+    # Tensors -------------------------------------------------------------------------------------------------
+
+    def place(self, tensor: Descriptor) -> tuple[Block, int]:
+        """The block under a tensor and the offset of its first byte in it.
+
+        Raises Malformed for a tensor that reaches beyond its block.
+        """
+        block = self.at(tensor.base)
+        offset = tensor.address - tensor.base
+        check_extent(offset, item_bytes(tensor.dtype), tensor.size, tensor.stride, block.nbytes)
+        return block, offset
+
+    def torch_tensor(self, tensor: Descriptor) -> tuple[Any, Map, Block]:
+        """A torch tensor on device memory, the codes of its bytes (a last axis more), and its block."""
+        import torch
+
+        block, offset = self.place(tensor)
+        width = item_bytes(tensor.dtype)
+        if offset % width:
+            raise Malformed("a tensor whose address is not a multiple of its element's size")
+        view = self.engine.tensor(block, offset // width, getattr(torch, tensor.dtype), tensor.size, tensor.stride)
+        return view, codes(block.written_by, offset, width, tensor.size, tensor.stride), block
+
+
+def item_bytes(dtype: str) -> int:
+    """Bytes of one element."""
+    return ITEM_BYTES.get(dtype, 1)
+
+
+def check_extent(offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...], nbytes: int) -> None:
+    """Raise Malformed where a tensor (offset and width in bytes, strides in elements) leaves `nbytes` bytes."""
+    if len(size) != len(stride) or min(offset, *size, *stride, 0) < 0:
+        raise Malformed("a tensor with negative sizes or strides")
+    if 0 in size:
+        return
+    last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True)) * width + width
+    if last > nbytes:
+        raise Malformed("a tensor that reaches beyond its storage")
+
+
+def codes(written_by: Map, offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Map:
+    """The codes of a tensor's bytes, seen as an array of one axis more; shares memory with the map."""
+    if 0 in size:
+        return np.zeros((*size, width), np.uint8)
+    steps = tuple(step * width for step in stride)
+    return np.lib.stride_tricks.as_strided(written_by[offset:], (*size, width), (*steps, 1))

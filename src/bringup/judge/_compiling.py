@@ -1,0 +1,90 @@
+"""Kernels for the device process: from the store, or from the compiler in a process of its own that is thrown away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bringup.device import frames
+from bringup.judge._guest import Guest, describe_end
+from bringup.judge._kernels import KernelStore, key_of
+from bringup.judge._outcome import Outcome
+
+REFUSALS_KEPT = 4096
+
+
+class Compiling:
+    """Compiles what one candidate sends. The compiler's process ends with the candidate."""
+
+    def __init__(
+        self, job: dict[str, Any], store: KernelStore, refused: dict[str, dict[str, Any]], start: Callable[[], Guest]
+    ) -> None:
+        """`refused` keeps refusals by key; `start` starts a compiling process."""
+        self._job, self._store, self._refused, self._start = job, store, refused, start
+        self._guest: Guest | None = None
+        self.counts: dict[str, int] = {}
+        """Kernels that compiled, by toolchain (other than the target's own)."""
+
+    def answer(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """Compile a text for the target's device: facts and binary, or `log` and `short`."""
+        key = key_of(self._job["toolchain"], request)
+        found = self._store.get(key)
+        if found is not None:
+            return found
+        if key not in self._refused:
+            answer, binary = self._compile("", request)
+            if "log" not in answer:
+                self._store.put(key, answer, binary)
+                return answer, binary
+            if len(self._refused) > REFUSALS_KEPT:
+                self._refused.clear()
+            self._refused[key] = answer
+        return self._refused[key], b""
+
+    def check(self, entries: list[dict[str, Any]]) -> Outcome | None:
+        """Compile kernels for other toolchains; return the first refusal."""
+        for entry in entries:
+            target, name = str(entry.get("target", "")), str(entry.get("kernel", ""))
+            if target not in self._job["compile_for"]:
+                return Outcome("crashed", "the guest asked for a toolchain that nobody named")
+            key = f"{target} {frames.digest(entry)}"
+            if key not in self._refused:
+                answer = {"log": str(entry["refused"])} if "refused" in entry else self._compile(target, entry)[0]
+                self._refused[key] = answer
+            log = self._refused[key].get("log")
+            if log is not None:
+                summary = f"kernel {name} does not compile for {target}: {last_line(log)}"
+                return Outcome("compile", summary, log=log, kernel=name, compiled_for=target)
+            self.counts[target] = self.counts.get(target, 0) + 1
+        return None
+
+    def _compile(self, target: str, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        seconds = self._job["compile_seconds"]
+        deadline = time.monotonic() + seconds
+        text = {key: request.get(key) for key in ("text", "source", "options")}
+        try:
+            if self._guest is None:
+                self._guest = self._start()
+            self._guest.send({"target": target, **text}, (), deadline)
+            answer, binary = self._guest.receive(deadline)
+            return answer, bytes(binary)
+        except frames.DeadlineExceeded:
+            log = f"the compiler did not finish within {seconds:g} s"
+        except (frames.Closed, frames.TooLarge):
+            assert self._guest is not None
+            log = f"the compiler crashed: {describe_end(self._guest.wait())}\n{self._guest.output}"
+        self.close()
+        return {"log": log, "short": last_line(log)}, b""
+
+    def close(self) -> None:
+        """End the compiling process."""
+        guest, self._guest = self._guest, None
+        if guest is not None:
+            guest.__exit__()
+
+
+def last_line(text: str) -> str:
+    """The last line of a text that is not blank, cut."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""

@@ -1,0 +1,137 @@
+"""The referee's handle on the device process: puts inputs in, takes outputs out, has kernels compiled for it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bringup.device import frames
+
+START_SECONDS = 60.0  # a GPU's context takes a while on a busy machine
+Compile = Callable[[dict[str, Any]], tuple[dict[str, Any], bytes]]
+
+
+class DeviceLost(Exception):
+    """The device process has died, or does not answer in time. `hangs`: the latter."""
+
+    def __init__(self, text: str, hangs: bool = False) -> None:
+        super().__init__(text)
+        self.hangs = hangs
+
+
+class DeviceFault(Exception):
+    """A device process cannot be started: the environment's failure."""
+
+
+class Device:
+    """One device process, for one guest after the other."""
+
+    def __init__(self, spawner: socket.socket, compile: Compile) -> None:
+        """Start it through `spawner`; `compile` answers its requests for kernels. Raises DeviceFault."""
+        self.compile = compile
+        self.control, theirs = socket.socketpair()
+        try:
+            socket.send_fds(spawner, [b"device"], [theirs.fileno()])
+            theirs.close()
+            self.pid = int(json.loads(_line(spawner))["pid"])
+            header, _ = self._receive(time.monotonic() + START_SECONDS)
+        except (OSError, EOFError, DeviceLost) as error:
+            self.control.close()
+            raise DeviceFault(f"the device process did not start: {error}") from error
+        if "fault" in header:
+            self.control.close()
+            raise DeviceFault(str(header["fault"]))
+
+    @property
+    def fd(self) -> int:
+        """Readable when the device wants something, or has died."""
+        return self.control.fileno()
+
+    def next_guest(self, source: str, memory_bytes: int) -> socket.socket:
+        """Wipe everything, and return the guest's end of a new stream."""
+        ours, theirs = socket.socketpair()
+        try:
+            self._send({"do": "guest", "source": source, "memory": memory_bytes})
+            socket.send_fds(self.control, [b"g"], [theirs.fileno()])
+        except OSError as error:
+            ours.close()
+            raise DeviceLost(str(error)) from error
+        finally:
+            theirs.close()
+        self._receive(time.monotonic() + START_SECONDS)
+        return ours
+
+    def begin(
+        self, mode: dict[str, Any], sizes: Sequence[int], payloads: Sequence[memoryview], deadline: float
+    ) -> list[int]:
+        """Put a call's inputs into device memory; return the addresses of their storages."""
+        self._send({"do": "begin", "mode": mode, "sizes": list(sizes)}, payloads)
+        header, _ = self._receive(deadline)
+        return [int(base) for base in header["bases"]]
+
+    def end(
+        self, storages: Sequence[Sequence[int]], outputs: Sequence[dict[str, Any]], deadline: float
+    ) -> tuple[dict[str, Any], memoryview]:
+        """Close the call; return its account and the bytes of `storages` ([base, bytes] each).
+
+        `outputs` are tensors on these storages, for which the header says who wrote them.
+        """
+        self._send({"do": "end", "storages": list(storages), "outputs": list(outputs)})
+        return self._receive(deadline)
+
+    def serve(self) -> bool:
+        """Answer one request for a kernel; raises DeviceLost. For a loop that waits for somebody else, too."""
+        try:
+            header, _ = frames.receive(self.control)
+        except frames.Closed:
+            raise DeviceLost("the device process has ended") from None
+        if "compile" not in header:
+            raise DeviceLost("the device process said something out of turn")
+        self._answer(header)
+        return True
+
+    def _answer(self, request: dict[str, Any]) -> None:
+        answer, binary = self.compile(request)
+        self._send({"kernel": request["compile"], **answer}, (binary,) if binary else ())
+
+    def _send(self, header: dict[str, Any], payloads: Sequence[bytes | memoryview] = ()) -> None:
+        try:
+            frames.send(self.control, header, payloads)
+        except (frames.Closed, frames.DeadlineExceeded) as error:
+            raise DeviceLost(f"the device process has ended: {error}") from None
+
+    def _receive(self, deadline: float) -> tuple[dict[str, Any], memoryview]:
+        while True:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not select.select([self.control], [], [], remaining)[0]:
+                raise DeviceLost("the device process does not answer", hangs=True)
+            try:
+                header, payload = frames.receive(self.control)
+            except frames.Closed:
+                raise DeviceLost("the device process has ended") from None
+            if "compile" not in header:
+                return header, payload
+            self._answer(header)
+
+    def close(self) -> None:
+        """End it; safe to call twice."""
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, signal.SIGKILL)
+        self.control.close()
+
+
+def _line(sock: socket.socket) -> bytes:
+    data = b""
+    while not data.endswith(b"\n"):
+        chunk = sock.recv(4096)
+        if not chunk:
+            raise EOFError("the process that forks devices has ended")
+        data += chunk
+    return data

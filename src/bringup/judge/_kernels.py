@@ -1,0 +1,96 @@
+"""Compiled kernels by the digest of their text: made in a process that is thrown away, kept where only we write."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bringup.device import frames
+
+KEPT_BYTES = 512 << 20  # in the folder; older files go first
+SWEEP_EVERY = 500  # files written between two looks at the folder's size
+
+
+class KernelStore:
+    """A folder of compiled kernels, shared by candidates, runs and days. Damaged files are as good as none."""
+
+    def __init__(self, folder: str | None) -> None:
+        """Use a folder; None keeps kernels for this process only."""
+        self.folder = Path(folder) if folder else None
+        self._known: dict[str, tuple[dict[str, Any], bytes]] = {}
+        self._written = 0
+
+    def get(self, key: str) -> tuple[dict[str, Any], bytes] | None:
+        """Facts and binary of a kernel, or None."""
+        found = self._known.get(key)
+        if found is None and self.folder is not None:
+            found = _read(self.folder / key[:2] / key)
+            if found is not None:
+                self._known[key] = found
+        return found
+
+    def put(self, key: str, facts: dict[str, Any], binary: bytes) -> None:
+        """Keep a kernel; a folder that cannot be written is none."""
+        self._known[key] = facts, binary
+        if self.folder is None:
+            return
+        head = json.dumps(facts).encode()
+        body = len(head).to_bytes(4, "little") + head + binary
+        temporary = None
+        try:
+            target = self.folder / key[:2]
+            target.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.NamedTemporaryFile(dir=target, delete=False) as file:
+                temporary = file.name
+                file.write(hashlib.sha256(body).digest() + body)
+            os.replace(temporary, target / key)
+        except OSError:
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+            self.folder = None
+            return
+        if self._written % SWEEP_EVERY == 0:
+            _sweep(self.folder)
+        self._written += 1
+
+
+def key_of(toolchain: str, request: dict[str, Any]) -> str:
+    """The key of a text: toolchain, text before and after Triton's passes, options."""
+    return frames.digest([toolchain, request["text"], request["source"], request["options"]])
+
+
+def _read(path: Path) -> tuple[dict[str, Any], bytes] | None:
+    try:
+        data = path.read_bytes()
+        body = data[32:]
+        if hashlib.sha256(body).digest() != data[:32]:
+            return None
+        size = int.from_bytes(body[:4], "little")
+        return json.loads(body[4 : 4 + size]), body[4 + size :]
+    except (OSError, ValueError):
+        return None
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the oldest files when the folder has grown too large, and what interrupted writers left."""
+    found = []
+    with contextlib.suppress(OSError):
+        for path in folder.glob("*/*"):
+            with contextlib.suppress(OSError):
+                stat = path.stat()
+                found.append((stat.st_mtime, stat.st_size, path))
+    total = sum(size for _, size, _ in found)
+    for made, size, path in sorted(found):
+        stale = path.name.startswith("tmp") and made < time.time() - 3600
+        if total <= KEPT_BYTES and not stale:
+            continue
+        with contextlib.suppress(OSError):
+            path.unlink()
+            total -= size

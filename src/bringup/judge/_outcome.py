@@ -1,0 +1,45 @@
+"""What happened in one case, as the judge passes it on before it becomes a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bringup.judge import _compare
+from bringup.judge.guards import advice_of
+from bringup.verdict import Mismatch, TensorSummary, VerdictKind, Violation
+
+if TYPE_CHECKING:
+    from bringup.judge._case import CaseJudge
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened in one case. `fatal`: no other case of this candidate can fare better."""
+
+    kind: VerdictKind
+    summary: str
+    call: str = ""
+    inputs: tuple[TensorSummary, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    mismatch: Mismatch | None = None
+    exception: str = ""
+    log: str = ""
+    kernel: str = ""
+    compiled_for: str = ""
+    launches: int = 0
+    fatal: bool = False
+    guard: str = ""
+
+    def with_call(self, case: CaseJudge) -> Outcome:
+        """Add the call and the inputs to a failure that has none yet."""
+        if self.kind == "passed" or self.call:
+            return self
+        inputs = tuple(_compare.summarise(t) for _, t in case.tensors[:8])
+        return replace(self, call=case.call, inputs=inputs)
+
+
+def cheated(guard: str, text: str, line: int = 0, launches: int = 0) -> Outcome:
+    """Return the outcome of a candidate whose right answers do not count."""
+    violation = Violation(rule=guard, message=text, line=int(line), advice=advice_of(guard))
+    return Outcome("cheated", text[:500], violations=(violation,), launches=launches, guard=guard)

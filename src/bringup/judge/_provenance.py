@@ -1,0 +1,69 @@
+"""Who wrote a result: decided from the device process's account of every byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from bringup.judge import _codec
+from bringup.judge._outcome import Outcome, cheated
+from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, UPLOADED
+
+if TYPE_CHECKING:
+    from bringup.judge._case import CaseJudge
+
+GUARD = "provenance"
+
+
+def provenance(
+    case: CaseJudge, reply: dict[str, Any], writers: list[dict[str, int]], masks: list[memoryview]
+) -> Outcome | None:
+    """Return what is wrong with where a right answer came from, or None.
+
+    `writers` counts for each output (results, then arguments after the call) the bytes of each code; `masks` mark
+    the elements that are copies of an input, where there are any.
+    """
+    results = _codec.descriptions(reply["result"])
+    described = [*results, *_codec.descriptions(reply["after"])]
+    names = [path for path, _ in case.tensors_returned]
+    names += [f"{path} after the call" for path, _ in case.tensors]
+    values = [tensor for _, tensor in (*case.tensors_returned, *case.tensors_after)]
+    for path, tensor, one, by, mask in zip(names, values, described, writers, masks, strict=True):
+        found = _one(case, path, tensor, {int(code) for code in by}, mask, one["t"] < case.storages)
+        if found is not None:
+            return found
+    return None
+
+
+def _one(
+    case: CaseJudge, path: str, tensor: torch.Tensor, codes: set[int], mask: memoryview, on_input: bool
+) -> Outcome | None:
+    accepted = {LAUNCHED, LAUNCHED | COPIED} | ({INPUT} if on_input else set())
+    odd = codes - accepted
+    if 0 in odd:
+        text = f"{path}: some of it was never written"
+        return case.wrong(text)
+    if odd & {UPLOADED, UPLOADED | COPIED}:
+        return cheated(GUARD, f"{path}: bytes of the result were made on the host and copied to the device")
+    if odd and not case.copies_count and not _left_alone(case, tensor, mask):
+        return cheated(
+            GUARD, f"{path}: bytes of the result were moved there from an input by copies; no kernel wrote them"
+        )
+    return None
+
+
+def _left_alone(case: CaseJudge, tensor: torch.Tensor, mask: memoryview) -> bool:
+    """Whether all elements that are copies hold what an input holds in the same place."""
+    copied = torch.frombuffer(bytearray(mask), dtype=torch.uint8).bool()
+    mine = _bits(tensor)[copied]
+    return any(
+        source.numel() == tensor.numel() and source.dtype == tensor.dtype and torch.equal(_bits(source)[copied], mine)
+        for _, source in case.tensors
+    )
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Each element as its bytes."""
+    flat = tensor.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
+    return flat.view(torch.uint8).reshape(flat.numel(), flat.element_size())

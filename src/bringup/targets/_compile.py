@@ -1,0 +1,114 @@
+"""Compiling TTIR text with Triton's own backends: needs no GPU, runs in a process that is thrown away."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from bringup.device import Kernel
+
+# Options of a launch that its author may choose. Paths, assembler flags and the like are not among them.
+OPTIONS = (
+    "num_warps", "num_ctas", "num_stages", "maxnreg", "enable_fp_fusion", "debug", "sanitize_overflow",
+    "default_dot_input_precision", "max_num_imprecise_acc_default", "launch_cooperative_grid", "launch_pdl",
+    "allow_flush_denorm", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
+)  # fmt: skip
+_CONSTANT = re.compile(r"\b(?:arith\.constant|llvm\.mlir\.constant)\b")
+_TABLE = re.compile(r"\bdense(?:<[\[\"]|_resource<)[^>]*>\s*:\s*(?:tensor|vector)<((?:\d+x)+)")
+_RANGE_START = re.compile(r"\btt\.make_range\b[^}]*\bstart = (?!0\b)")
+_CASE = re.compile(r"\bcase -?\d|-?\d+: \^bb")
+_ASSEMBLY = re.compile(r'inline_asm\s+"((?:[^"\\]|\\.)*)"|\basm_string = "((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(r"\\[0-9A-F]{2}")
+_NUMBER = re.compile(r"(?<![\w$%.])(?:0[xXfFdD][0-9a-fA-F]+|\d[\d.]*)")
+_FOREIGN = re.compile(r"\bllvm\.(?!intr\.)[\w.]+")  # only what Triton's front end itself makes is Triton's language
+_PRINTS = re.compile(r"\btt\.(?:print|assert)\b")
+_ENTRY = re.compile(r"\btt\.func\b(?! private\b)")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def gpu_target(spec: str) -> tuple[str, str | int, int]:
+    """Return Triton's target for `cuda:sm_90`, `hip:gfx942` and the like; raises ValueError for anything else."""
+    backend, _, arch = spec.partition(":")
+    if backend == "cuda" and arch.startswith("sm_") and arch[3:].isdigit():
+        return "cuda", int(arch[3:]), 32
+    if backend == "hip" and arch.startswith("gfx"):
+        return "hip", arch, 64 if arch.startswith("gfx9") else 32
+    raise ValueError(f"compile target '{spec}' is not of the form cuda:sm_NN or hip:gfxNNN")
+
+
+def verified(text: str) -> Any:
+    """Parse TTIR and check it by its own rules; raises RuntimeError for what is none."""
+    from triton._C.libtriton import ir
+
+    context = ir.context()
+    ir.load_dialects(context)
+    with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
+        file.write(text)
+    try:
+        module = ir.parse_mlir_module(file.name, context)
+    finally:
+        os.unlink(file.name)
+    module.context = context
+    return module
+
+
+def signature_of(module: Any) -> tuple[str, list[str]]:
+    """The kernel's name and the types of its arguments (`*fp32`, `i32`), as the text has them.
+
+    Functions that are not inlined are private and no kernels. Raises RuntimeError for a text without a kernel.
+    """
+    name = module.get_entry_func_name()
+    if not name or not module.has_function(name):
+        raise RuntimeError("this text holds no kernel")
+    return name, [str(kind) for kind in module.get_function_signature(module.get_function(name))]
+
+
+def constants_in(text: str) -> int:
+    """How many numbers of its author's choice a kernel's text holds; each element of a table counts.
+
+    Beside constants these are starts of ranges, cases of switches, and numbers in inline assembly.
+    """
+    count = len(_CONSTANT.findall(text)) + len(_RANGE_START.findall(text)) + len(_CASE.findall(text))
+    for dims in _TABLE.findall(text):
+        count += math.prod(int(n) for n in dims.rstrip("x").split("x")) - 1
+    for found in _ASSEMBLY.finditer(text):
+        count += len(_NUMBER.findall(_ESCAPE.sub(" ", found.group(1) or found.group(2) or "")))
+    return count
+
+
+def compile_with_triton(target: tuple[str, str | int, int], request: Mapping[str, Any]) -> Kernel:
+    """Compile a text for one of Triton's own targets; no device need be visible. Raises the compiler's error."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    module = verified(str(request["text"]))
+    text = str(module)
+    name, signature = signature_of(module)
+    bare = _STRING.sub("", text)
+    foreign = _FOREIGN.search(bare)
+    if foreign is not None:
+        raise RuntimeError(f"kernel '{name}': {foreign.group()} is not of Triton's language")
+    if len(_ENTRY.findall(bare)) > 1:
+        raise RuntimeError(f"the text holds other kernels beside '{name}'")
+    options = {key: value for key, value in request["options"].items() if key in OPTIONS and value is not None}
+    with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
+        file.write(text)
+    try:
+        compiled = triton.compile(file.name, target=GPUTarget(*target), options=options)
+    finally:
+        os.unlink(file.name)
+    metadata = compiled.metadata
+    facts = {"signature": signature, "constants": constants_in(text), "prints": bool(_PRINTS.search(text))}
+    for key in _FACTS:
+        facts[key] = getattr(metadata, key, None)
+    return Kernel(compiled.kernel, metadata.name or name, int(metadata.shared), facts)
+
+
+_FACTS = (
+    "num_warps", "num_ctas", "global_scratch_size", "global_scratch_align", "profile_scratch_size",
+    "profile_scratch_align", "launch_cooperative_grid", "launch_pdl", "warp_size",
+)  # fmt: skip

@@ -1,0 +1,157 @@
+"""The virtual accelerator behind the wall: its compiler for text from anywhere, its simulator in the device process."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from bringup.device import Call, Fault, Kernel, space
+from bringup.device.memory import Block
+from bringup.targets._compile import constants_in, signature_of, verified
+from bringup.vpe import launch, memory, state
+from bringup.vpe.errors import VpeCompileError, VpeFault, VpeLaunchError
+from bringup.vpe.profile import Profile
+
+POISON = 0xFF
+
+
+def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
+    """Compile a text for a profile; raises VpeCompileError."""
+    from bringup.vpe.compile import check_source, compile_ttir
+
+    scatter = bool(request["options"].get("enable_scatter_stores"))
+    options = SimpleNamespace(arch=chip.name, profile=chip.digest, enable_scatter_stores=scatter)
+    try:
+        module = verified(str(request["text"]))
+        source = verified(str(request["source"])) if request.get("source") else module
+    except RuntimeError as error:
+        raise VpeCompileError(f"this is no TTIR of this Triton: {error}") from None
+    check_source(source, options)
+    text = str(module)
+    binary, name, local = compile_ttir(text, options)
+    facts = {"signature": signature_of(module)[1], "constants": constants_in(text)}
+    return Kernel(binary, name, local, facts)
+
+
+@dataclass
+class _Loaded:
+    kernel: Any
+    name: str
+
+
+class VpeEngine:
+    """The simulator: device memory is the reserved range itself, every access is checked."""
+
+    exact = True
+
+    def __init__(self, chip: Profile) -> None:
+        """Simulate a chip."""
+        self.chip = chip
+        self.alignment = max(space.ALIGNMENT, chip.memory.allocation_alignment_bytes)
+        self._storages: dict[int, Any] = {}
+        self._counts = False
+
+    def start(self, describe: Callable[[int], str]) -> None:
+        """Map the range and make the profile current."""
+        space.reserve(accessible=True)
+        state.set_profile(self.chip)
+        memory.register_describer(describe)
+
+    def allocate(self, block: Block) -> None:
+        """The memory is there; fill it with poison."""
+        ctypes.memset(block.base, POISON, block.nbytes)
+
+    def release(self, block: Block) -> None:
+        """Wipe: whole pages go back to the system."""
+        self._storages.pop(block.base, None)
+        if block.nbytes >= 2 * space.PAGE:
+            space.drop(block.base, block.nbytes)
+            head = -block.base % space.PAGE
+            ctypes.memset(block.base, POISON, head)
+            tail = (block.base + block.nbytes) % space.PAGE
+            ctypes.memset(block.base + block.nbytes - tail, POISON, tail)
+        else:
+            ctypes.memset(block.base, POISON, block.nbytes)
+
+    def tensor(self, block: Block, offset: int, dtype: Any, size: Sequence[int], stride: Sequence[int]) -> Any:
+        """A CPU tensor on the range."""
+        import torch
+
+        storage = self._storages.get(block.base)
+        if storage is None:
+            at = torch._C._construct_storage_from_data_pointer
+            storage = self._storages[block.base] = at(block.base, torch.device("cpu"), block.nbytes)
+        return torch.empty(0, dtype=dtype).set_(storage, offset, size, stride)
+
+    def write(self, block: Block, data: memoryview) -> None:
+        """Copy in."""
+        ctypes.memmove(block.base, (ctypes.c_char * len(data)).from_buffer_copy(data), len(data))
+
+    def read(self, block: Block, nbytes: int) -> bytes:
+        """Copy out."""
+        return ctypes.string_at(block.base, nbytes)
+
+    def load(self, kernel: Kernel) -> Any:
+        """Make object code of the packed kernel; the native cache may have it."""
+        from bringup.vpe.kernel import load
+
+        return _Loaded(load(kernel.name, kernel.binary), kernel.name)
+
+    def launch(self, call: Call) -> str:
+        """Run all programs over the PE grid."""
+        loaded, chip = call.kernel, self.chip
+        packed = np.zeros(max(len(call.values), 1), np.int64)
+        view = packed.view(np.uint8).data
+        buffers: list[memory.Buffer | None] = []
+        printed = io.StringIO()
+        try:
+            for position, (name, value, block) in enumerate(zip(call.names, call.values, call.blocks, strict=True)):
+                if isinstance(value, bytes):
+                    view[position * 8 : position * 8 + 8] = value
+                    continue
+                packed[position] = launch.signed(value)
+                buffers.append(None if block is None else _buffer(name, block))
+                launch.check_pointer(chip, loaded.name, name, value)
+            named = SimpleNamespace(name=loaded.name, constants=call.constants)
+            with contextlib.redirect_stdout(printed) if loaded.kernel.prints else contextlib.nullcontext():
+                launch.run(loaded.kernel, chip, call.grid, named, packed, buffers)
+        except VpeLaunchError as error:
+            raise Fault("launch", f"VpeLaunchError: {error}") from None
+        except VpeFault as error:
+            from bringup.vpe import render_dump
+
+            where = f"{error.dump['file']}:{error.dump['line']}" if error.dump.get("line") else ""
+            short = f"kernel '{loaded.name}' was stopped: {error.dump['message']}{f' at {where}' if where else ''}"
+            raise Fault("fault", f"VpeFault: {error}", short, render_dump(error.dump)) from None
+        return printed.getvalue()
+
+    def synchronize(self) -> None:
+        """Launches are finished when they return."""
+
+    def begin(self, mode: dict[str, Any]) -> None:
+        """Take the order of the programs; forget older counters."""
+        state.set_mode(seed=mode.get("order"))
+        state.clear_launches()
+        self._counts = bool(mode.get("profile"))
+
+    def counters(self) -> list[dict[str, Any]]:
+        """What the simulator counted, and the time that the profile's figures make of it."""
+        return [one.as_dict() for one in state.last_launches()] if self._counts else []
+
+    def broken(self) -> bool:
+        """A fault stops programs, not the chip."""
+        return False
+
+
+def _buffer(name: str, block: Block) -> memory.Buffer:
+    return memory.Buffer(
+        base=block.base, nbytes=block.nbytes, name=name, writable=block.writable, freed=block.freed,
+        initialised=None if block.freed else block.written_by, label=block.describe(),
+    )  # fmt: skip
