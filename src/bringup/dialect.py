@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 import yaml
 from pydantic import Field, ValidationError
@@ -16,7 +17,7 @@ class Dialect(Record):
     """Allowlists and limits of one target's Triton. Names are fully qualified: `tl.load`, `torch.empty`.
 
     A target whose chip is narrower starts from a shipped dialect and replaces what differs:
-    `load_dialect("interpreter").model_copy(update={"name": ..., "tl_functions": ..., "rules": ...})`. Removing a name
+    `load_dialect("triton").model_copy(update={"name": ..., "tl_functions": ..., "rules": ...})`. Removing a name
     from `tl_functions` also forbids the method of the same name on values in kernels (`tl.sum` and `x.sum()`).
     """
 
@@ -39,6 +40,8 @@ class Dialect(Record):
     tensor_attributes: tuple[str, ...] = ()  # attributes (shape, dtype, device ...) allowed in the wrapper
     # Methods that read values of a tensor; only for operators whose result or its shape depends on values.
     value_reads: tuple[str, ...] = ()
+    # Whether copies by the runtime may make a result (`move`), or only prepare what kernels read (`prepare`).
+    copies: Literal["prepare", "move"] = "prepare"
     builtins: tuple[str, ...] = ()  # Python built-ins allowed outside kernels
     modules: tuple[str, ...] = ("torch", "triton", "tl", "math")  # names that the loader provides; nothing is imported
     rules: tuple[str, ...] = ()  # prose: what a kernel author must know; goes into the first prompt

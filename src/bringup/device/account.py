@@ -1,4 +1,4 @@
-"""What one call of a wrapper asked of the device, and the rules on it. The rules are exact: they count, nothing guesses."""
+"""What one call of a wrapper asked of the device, and the rules on it: they count, nothing guesses."""
 
 from __future__ import annotations
 

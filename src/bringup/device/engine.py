@@ -62,7 +62,7 @@ class Engine(Protocol):
     """A device behind the wall. All methods run in the device process."""
 
     exact: bool
-    """Whether launches mark each byte that they write in `Block.written_by`; otherwise a launch counts for all of it."""
+    """Whether launches mark each byte that they write in `Block.written_by`; otherwise they count for all of it."""
     alignment: int
     """Bytes: of every allocation."""
 

@@ -17,6 +17,7 @@ from typing import Any
 
 PREFIX = struct.Struct(">IQ")
 MAX_HEADER = 64 << 20
+JOINED = 1 << 17  # bytes of a frame up to which it is sent at once
 
 
 class Closed(Exception):
@@ -44,8 +45,11 @@ def pack(header: dict[str, Any], payloads: Sequence[bytes | memoryview] = ()) ->
 
 def send(sock: socket.socket, header: dict[str, Any], payloads: Sequence[bytes | memoryview] = ()) -> None:
     """Send one frame; blocks up to the socket's time-out. Raises Closed or DeadlineExceeded."""
+    buffers = pack(header, payloads)
+    if sum(map(len, buffers)) < JOINED:
+        buffers = [b"".join(buffers)]  # each call to the system may wake the other end
     try:
-        for buffer in pack(header, payloads):
+        for buffer in buffers:
             sock.sendall(buffer)
     except TimeoutError as error:
         raise DeadlineExceeded from error

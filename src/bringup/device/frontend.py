@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
+from triton import knobs
 from triton._C.libtriton import ir
 from triton.backends import Backend, backends
 from triton.backends.compiler import GPUTarget
@@ -51,6 +52,7 @@ class FrontEnd:
     def __init__(self, handles: Handles, target: GPUTarget, name: str, also: Sequence[GPUTarget] = ()) -> None:
         """`target`: for which Triton makes TTIR; `name`: of the device in PyTorch; `also`: checked toolchains."""
         self.handles, self.target, self.name, self.also = handles, target, name, tuple(also)
+        self.latest = ""  # name of the kernel that was compiled last
         self.real = {key: known.compiler for key, known in backends.items()}
 
     def install(self) -> None:
@@ -64,6 +66,12 @@ class FrontEnd:
             if real.supports_target(self.target):
                 backends[key] = Backend(_text_backend(real), Driver)
         driver.set_active(Driver())
+        knobs.runtime.jit_cache_hook = self._note
+
+    def _note(self, *, fn: Any, **_: Any) -> bool:
+        """Note which kernel Triton is about to compile; asked by it before each one."""
+        self.latest = str(fn.name)
+        return False
 
     def backend(self, target: GPUTarget) -> Any:
         """Triton's own backend for a target."""

@@ -86,9 +86,7 @@ class Handles:
             )
         for tensor in (source, target):
             if tensor.is_conj() or tensor.is_neg():
-                raise NotImplementedError(
-                    "a copy of a lazily conjugated or negated tensor computes: do it in a kernel"
-                )
+                raise NotImplementedError("a copy of a lazily conjugated or negated tensor computes: do it in a kernel")
         if target.numel():
             self._open.put(Command.COPY, describe(source.expand_as(target)) + describe(target))
 

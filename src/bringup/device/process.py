@@ -88,7 +88,10 @@ class DeviceProcess:
 
     def start(self) -> None:
         """Start the device; raises what the engine raises."""
-        self.engine.start(lambda address: self.memory.describe(address))
+        self.engine.start(self._describe)
+
+    def _describe(self, address: int) -> str:
+        return self.memory.describe(address)  # each guest has its own
 
     def serve(self) -> None:
         """Say that the device is ready, and answer until the referee closes its socket."""
@@ -167,10 +170,19 @@ class DeviceProcess:
         except (Broken, Fault) as error:
             self._note(error)
         except (struct.error, ValueError, TypeError, KeyError, OverflowError, RecursionError, RuntimeError) as error:
-            self._note(Broken(STREAM, f"the guest's command {command.name} makes no sense: {error}"))
+            self._nonsense(command, error)
         except MemoryError:
             self._note(Fault("memory", "the host has no memory left for the device"))
         self._answer_error(command)
+
+    def _nonsense(self, command: Command, error: Exception) -> None:
+        """An error of our own libraries: the device's, where that has stopped, else for what the command says."""
+        try:
+            self.engine.synchronize()
+        except Fault as fault:
+            self._note(fault)
+        else:
+            self._note(Broken(STREAM, f"the guest's command {command.name} makes no sense: {error}"))
 
     def _note(self, error: Broken | Fault, line: int = 0) -> None:
         """Keep the first thing that went wrong."""
@@ -299,7 +311,7 @@ class DeviceProcess:
             return
         if printed and sum(map(len, self.printed)) < MOST_PRINTED:
             self.printed.append(printed)
-        if not self.engine.exact:
+        if not self.engine.exact and min(grid) > 0:
             for block in blocks:
                 if block is not None and block.writable:
                     block.written_by.fill(LAUNCHED)
@@ -404,7 +416,7 @@ class DeviceProcess:
                 data, writers, masks = self._results(request.get("storages", []), request.get("outputs", []))
         except Malformed as error:
             wrong = str(error)
-        header = {
+        header: dict[str, Any] = {
             "account": self.account.to_json(),
             "error": self.error,
             "printed": "".join(self.printed)[:MOST_PRINTED],

@@ -69,7 +69,7 @@ class CaseJudge:
 
     def host_allowance(self) -> int:
         """Bytes that the host may make for this call: see `guards.rules.HostBytes`."""
-        numbers = _numbers([self.args, self.kwargs]) + sum(2 * t.dim() + 1 for _, t in self.tensors)
+        numbers: int = _numbers([self.args, self.kwargs]) + sum(2 * t.dim() + 1 for _, t in self.tensors)
         return HOST_BASE + HOST_PER_NUMBER * numbers + (HOST_WITH_TENSORS if self.tensors else 0)
 
     def outputs(self, reply: dict[str, Any]) -> list[dict[str, Any]]:

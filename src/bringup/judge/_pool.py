@@ -153,7 +153,7 @@ class JudgePool:
             "operator": operator.model_dump(mode="json"),
             "target": self.target_spec,
             "device": self.target.device,
-            "moves": self.target.moves,
+            "moves": self.target.dialect().copies == "move",
             "toolchain": self.toolchain,
             "kernel_cache": self.kernel_cache,
             "needs_launch": computes(operator),
@@ -319,6 +319,8 @@ class _Slot:
                     header = await self._receive()
                     if "verdict" in header:
                         return Verdict.model_validate(header["verdict"])
+                    if "fault" in header:
+                        raise JudgeFault(str(header["fault"]))
                     if "internal" in header:
                         raise JudgeFault(f"the judge failed on an internal error:\n{header['internal']}")
                     if progress is not None:

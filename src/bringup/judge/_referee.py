@@ -28,7 +28,7 @@ from bringup.judge._kernels import KernelStore
 from bringup.judge._outcome import Outcome
 from bringup.judge._reply import check_reply
 from bringup.judge._tidy import tidy
-from bringup.judge.guards import RERUNS, spread
+from bringup.judge.guards import RERUNS
 from bringup.judge.guards._rerun import Rerunner
 from bringup.operators import Operator
 from bringup.suites import CaseInputs, get_suite
@@ -73,6 +73,8 @@ class Referee:
                     frames.send(self.main, {"verdict": verdict.model_dump(mode="json")})
                 except frames.Closed:
                     return
+                except DeviceFault as fault:
+                    frames.send(self.main, {"fault": str(fault)})
                 except Exception:
                     # Not the candidate's fault: the main process reports it as an internal error.
                     frames.send(self.main, {"internal": traceback.format_exc()})
@@ -97,6 +99,17 @@ class Referee:
                     self.expected.pop((old[0], item.case), None)
         self.cases.move_to_end(key)
         return self.cases[key]
+
+    def one_input(self, known: CaseId, suite: str, seed: int) -> CaseInputs | None:
+        """Return a case under another seed."""
+        source = get_suite(suite)
+        # Suites with cases of two kinds say how to rebuild the cheap ones, which come first, by themselves.
+        for rebuild in (getattr(source, "own_cases", None), source.materialise):
+            cases = rebuild(known.operator, known.dtype, seed) if rebuild is not None else ()
+            found = next((inputs for inputs in cases if inputs.case.index == known.index), None)
+            if found is not None:
+                return found
+        return None
 
 
 class JudgeJob:
@@ -189,7 +202,7 @@ class JudgeJob:
             rerun, began = Rerunner(self), time.monotonic()
             try:
                 for cases in by_dtype.values():
-                    for case in spread(cases, guard.per_dtype):
+                    for case in guard.choose(cases):
                         outcome = guard.check(rerun, case)
                         if outcome is not None:
                             return outcome.with_call(case), case.inputs

@@ -10,6 +10,7 @@ import traceback
 from typing import Any
 
 from bringup.device import frames
+from bringup.judge import _touch
 from bringup.judge._loader import FILENAME, load
 from bringup.targets import get_target
 
@@ -37,6 +38,7 @@ class Guests:
         chosen.guest_setup()
         self.frontend = FrontEnd(self.handles, GPUTarget(*chosen.triton_target()), self.device)
         self.frontend.install()
+        _touch.prepare()
 
     def serve(self, descriptor: int) -> None:
         """Be a guest: take the stream, load the candidate, answer calls until the socket closes."""
@@ -48,6 +50,7 @@ class Guests:
         gc.freeze()  # freed parent objects must not run their finalisers here
         sock = socket.socket(fileno=descriptor)
         _plain_signals()
+        _touch.install()
         _, descriptors, _, _ = socket.recv_fds(sock, 1, 1)
         self.handles.start(Stream(socket.socket(fileno=descriptors[0])))
         request, _ = frames.receive(sock)
@@ -82,7 +85,7 @@ class Guests:
                 "error": _traceback(error),
                 "raised": type(error).__name__,
                 "compile_log": self.compile_log(error),
-                "kernel": str(getattr(error, "kernel", "")),
+                "kernel": self.frontend.latest,
             }
         else:
             answer = self._results(result, [args, kwargs], storages)

@@ -129,13 +129,13 @@ def _device(control: socket.socket, target: str) -> None:
     from bringup.judge._privileges import hide
     from bringup.targets import get_target
 
-    hide()
     try:
         process = DeviceProcess(get_target(target).engine(), control)
         process.start()
     except Exception as error:
         frames.send(control, {"fault": f"{type(error).__name__}: {error}"})
         return
+    hide()  # not before: drivers open files of /proc to begin
     process.serve()
 
 

@@ -140,8 +140,7 @@ _FAULT = _is("crashed", says="kernel_probe")
 
 
 def _compile_error(verdict: Verdict) -> str | None:
-    # The interpreter finds an unknown name when it runs the kernel, a compiler before.
-    return _is("compile", "raised", says="nothing_of_the_kind")(verdict)
+    return _is("compile", says="nothing_of_the_kind")(verdict)
 
 
 _COMPILE = _compile_error
@@ -161,8 +160,6 @@ async def check_target(spec: str, compiles: bool = True) -> AsyncIterator[CheckR
                     Candidate(source=check.source),
                     suite.operator(check.operator),
                     dtypes=check.dtypes,
-                    # The checks are about the target and the isolation, which must hold without this guard's help.
-                    without_guards=("host-events",),
                 )
                 problem = problem or check.accept(verdict)
                 warning = isolation_warning(verdict.environment)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from bringup.candidate import digest
 from bringup.errors import BringupError
-from bringup.linter import computes, reads_values
+from bringup.linter import computes, read_allowance
 from bringup.operators import CallShape, DocNode, Operator
 from bringup.prompts._contexts import (
     CONTEXTS,
@@ -166,6 +166,7 @@ def _derived(context: Record) -> dict[str, Any]:
 
 def _task(context: TaskContext) -> dict[str, Any]:
     operator, dialect = context.operator, context.dialect
+    reads = read_allowance(operator)
     docs, left = _documents(context.docs)
     calls, calls_left = _calls(operator)
     counts = [f"{operator.case_counts[d]} of {d}" for d in context.dtypes if operator.case_counts.get(d)]
@@ -173,7 +174,7 @@ def _task(context: TaskContext) -> dict[str, Any]:
     shared = {"to", "logical_and", "logical_or", "item"}
     return {
         "computes": computes(operator),
-        "reads": reads_values(operator),
+        "reads": reads if reads.nbytes else None,
         "modules": [f"`{name}`" for name in dialect.modules],
         "signature": operator.signature,
         "calls": calls,

@@ -86,10 +86,14 @@ class OpInfoSuite:
         """
         if dtype not in DTYPES or not self.operator(operator).case_counts.get(dtype):
             return []
+        own = self.own_cases(operator, dtype, seed)
+        return [*own, *added_cases(self.additions, operator, dtype, len(own), seed)]
+
+    def own_cases(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
+        """Rebuild OpInfo's cases alone: a small part of the work of `materialise`."""
         from bringup.suites._opinfo_cases import cases
 
-        own = cases(operator, dtype, seed, imprecise=dtype in self.facts[operator].imprecise)
-        return [*own, *added_cases(self.additions, operator, dtype, len(own), seed)]
+        return cases(operator, dtype, seed, imprecise=dtype in self.facts[operator].imprecise)
 
 
 def load_survey(progress: Progress | None = None) -> Survey:

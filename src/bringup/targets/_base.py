@@ -26,7 +26,6 @@ class Target(Protocol):
     features: frozenset[str]  # what operators may need: "complex", "defined_values", "cpu_reference", ...
     device: str  # name of the device in the guest's PyTorch: that of the tensors that a wrapper receives
     compile_for: tuple[str, ...]  # toolchains that also compile every launched kernel unless the run says otherwise
-    moves: bool  # whether copies by the runtime may make a result (`copies: move` in its dialect)
 
     def dialect(self) -> Dialect:
         """Return what this target's Triton allows."""
@@ -85,7 +84,6 @@ class TargetDefaults:
 
     features: frozenset[str] = frozenset()
     compile_for: tuple[str, ...] = ()
-    moves = False
     worker_paths: tuple[str, ...] = ()  # files and directories that guests must be able to read, beside Python's own
 
     def profiles(self) -> tuple[str, ...]:

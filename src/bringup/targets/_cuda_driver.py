@@ -1,4 +1,4 @@
-"""NVIDIA's driver API through ctypes: as much of it as launching compiled kernels takes. Imports neither torch nor Triton.
+"""NVIDIA's driver API through ctypes: as much of it as launches take. Imports neither torch nor Triton.
 
 Run as a script it prints what the driver says of this machine's devices: for `devices`, whose caller must not
 initialise CUDA itself, since processes that are forked later could not use it.
@@ -146,7 +146,7 @@ class Driver:
             self._of(function, _MAX_THREADS),
         )
         most = self.most_shared - made.static_shared
-        if DEFAULT_SHARED < shared <= most:
+        if shared + made.static_shared > DEFAULT_SHARED and shared <= most:
             doing = f"giving shared memory to kernel '{name}'"
             self._check(self.cuda.cuFuncSetCacheConfig(function, _PREFER_SHARED), doing)
             self._check(self.cuda.cuFuncSetAttribute(function, _MAX_DYNAMIC, most), doing)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bringup.device import Call, Fault, Kernel, space
+from bringup.device.engine import FaultKind
 from bringup.device.memory import Block
 from bringup.targets._cuda_driver import OUT_OF_MEMORY, WARP, CudaError, Driver, Function, captured
 
@@ -295,7 +296,7 @@ class CudaEngine:
         except CudaError as error:
             if error.sticky:
                 raise self._lose(error) from None
-            kind = "memory" if error.code == OUT_OF_MEMORY else "launch"
+            kind: FaultKind = "memory" if error.code == OUT_OF_MEMORY else "launch"
             raise Fault(kind, f"kernel '{loaded.name}' could not be launched: {error}") from None
         self._since[loaded.name] = None
         if self._blocking:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import math
 import os
-import struct
 import threading
 import time
 from collections.abc import Callable, Sequence

@@ -30,7 +30,8 @@ class Signature:
         for position, (name, kind) in enumerate(src.signature.items()):
             self._flatten(str(name), kind, (position,))
         self.plain = all(len(path) == 1 for _, _, path in self.arguments)
-        self.constants = {names[path[0]]: value for path, value in getattr(src, "constants", {}).items() if len(path) == 1}
+        constants = getattr(src, "constants", {})
+        self.constants = {names[path[0]]: value for path, value in constants.items() if len(path) == 1}
         self.packers = [None if kind.startswith("*") else packer(kind) for _, kind, _ in self.arguments]
 
     def values(self, args: Sequence[Any]) -> list[Any]:
@@ -63,6 +64,7 @@ class Signature:
         self.arguments += [(name, "i1", (*path, flag)) for flag in flags]
         for field, width in (("shape", "i32"), ("strides", "i64")):
             self.arguments += [(name, width, (*path, field, d)) for d in range(rank)]
+
 
 def _follow(args: Sequence[Any], path: tuple[Any, ...]) -> Any:
     value: Any = args

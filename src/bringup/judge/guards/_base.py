@@ -39,6 +39,10 @@ class Rerun(Guard):
         """Whether the guard has a meaning for this operator and target."""
         return True
 
+    def choose(self, cases: Sequence[CaseJudge]) -> list[CaseJudge]:
+        """Which of the cases of a dtype that passed are called again."""
+        return spread(cases, self.per_dtype)
+
     def check(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
         """Return what is wrong, or None."""
         raise NotImplementedError

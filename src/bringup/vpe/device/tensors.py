@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 
@@ -123,11 +123,11 @@ def use_remote(owner: Remote, name: str) -> None:
     NAME = name
 
 
-def allocator() -> Any:
+def allocator() -> Allocator:
     """The device's allocator. Alignment and red zones of what it allocates follow the current profile."""
     global _allocator, _memory  # noqa: PLW0603
     if remote is not None:
-        return remote
+        return cast("Allocator", remote)
     memory = state.profile().memory
     if _allocator is None:
         _allocator = Allocator()

@@ -1,0 +1,496 @@
+"""The device process over its sockets: memory, copies, uploads, reads, launches, faults, wipes."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from wall_rig import Bench, Rig, bytes_of, flat, gone, of, output, request
+
+from bringup.device import space
+from bringup.device.wire import DTYPES, Command, Descriptor
+from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, UPLOADED
+
+NUMBERS = torch.arange(33, dtype=torch.float32)
+
+
+def floats(data: bytes) -> torch.Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.float32)
+
+
+# Memory ------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_put_in_comes_out(bench: Bench) -> None:
+    inputs = [NUMBERS, torch.arange(7), b"", torch.tensor([True])]
+    bases = bench.begin(*inputs)
+    assert bases[2] == 0
+    assert all(base >= space.MIDDLE and base % space.ALIGNMENT == 0 for base in bases if base)
+    ended = bench.end((bases[0], 132), (bases[1], 56), (0, 0), (bases[3], 1))
+    assert ended.data == [bytes_of(NUMBERS), bytes_of(torch.arange(7)), b"", b"\1"]
+    assert not ended.error
+    assert set(ended.account.values()) == {0}
+
+
+def test_two_calls_have_inputs_at_different_addresses(bench: Bench) -> None:
+    one = bench.begin(NUMBERS)
+    bench.end()
+    assert bench.begin(NUMBERS) > one
+    bench.end()
+
+
+def test_unwritten_memory_holds_poison_and_nobody_wrote_it(bench: Bench) -> None:
+    bench.begin()
+    base = bench.alloc(64)
+    ended = bench.end((base, 64), outputs=[output(0, "float32", (16,), (1,))])
+    assert floats(ended.data[0]).isnan().all()
+    assert ended.header["writers"] == [{"0": 64}]
+
+
+def test_copies_carry_who_wrote(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS)
+    y, z, unwritten = bench.alloc(132), bench.alloc(132), bench.alloc(8)
+    bench.copy(flat(x, "float32", 20), flat(y, "float32", 20))
+    bench.upload(flat(y, "float32", 5, 20), bytes(20))
+    bench.copy(flat(y, "float32", 25), flat(z, "float32", 25))
+    bench.copy(flat(unwritten, "float32", 2), flat(z, "float32", 2, 1))
+    wanted = [output(0, "float32", (33,), (1,)), output(1, "float32", (33,), (1,))]
+    ended = bench.end((y, 132), (z, 132), outputs=wanted)
+    assert ended.header["writers"] == [
+        {str(INPUT | COPIED): 80, str(UPLOADED): 20, "0": 32},
+        {"0": 8 + 32, str(INPUT | COPIED): 72, str(UPLOADED | COPIED): 20},
+    ]
+    assert ended.masks[0] == b"\1" * 20 + bytes(13)
+    assert ended.masks[1] == b"\1" + bytes(2) + b"\1" * 17 + bytes(13)
+    assert floats(ended.data[0])[:25].tolist() == [*range(20), *[0.0] * 5]
+    assert (ended.account["copies"], ended.account["copied_bytes"]) == (3, 80 + 100 + 8)
+
+
+def test_a_copy_through_a_launch_counts_as_launched(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS)
+    y, z = bench.alloc(132), bench.alloc(132)
+    number = bench.kernel(request("kernel_double"))["number"]
+    bench.launch(number, (3, 1, 1), (x, x), (y, y), 33)
+    bench.copy(flat(y, "float32", 33), flat(z, "float32", 33))
+    ended = bench.end((z, 132), outputs=[output(0, "float32", (33,), (1,))])
+    assert ended.header["writers"] == [{str(LAUNCHED | COPIED): 132}]
+    assert torch.equal(floats(ended.data[0]), NUMBERS * 2)
+
+
+@st.composite
+def copies(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...], int, tuple[int, ...], int]:
+    """A dtype, sizes, strides and offset of a source, and an order of axes and offset for the target."""
+    dtype = draw(st.sampled_from(sorted(DTYPES)))
+    size = tuple(draw(st.lists(st.integers(0, 4), max_size=3)))
+    stride = tuple(draw(st.integers(0, 5)) for _ in size)
+    order = tuple(draw(st.permutations(range(len(size)))))
+    return dtype, size, stride, draw(st.integers(0, 3)), order, draw(st.integers(0, 3))
+
+
+@given(copies(), st.randoms(use_true_random=False))
+def test_strided_copies_are_torchs(shared_bench: Bench, drawn: tuple, random: object) -> None:  # type: ignore[type-arg]
+    bench = shared_bench
+    dtype, size, stride, offset, order, at = drawn
+    width = getattr(torch, dtype).itemsize
+    reach = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True) if n) + 1
+    raw = bytes(random.randrange(256) for _ in range(max(reach, 1) * width))  # type: ignore[attr-defined]
+    host = torch.frombuffer(bytearray(raw), dtype=torch.uint8).view(getattr(torch, dtype))
+    source = host.as_strided(size, stride, offset)
+    room = torch.empty(0, dtype=source.dtype).set_(torch.empty(max(source.numel(), 1) + at, dtype=source.dtype))
+    steps, step = [0] * len(size), 1
+    for axis in order:
+        steps[axis] = step
+        step *= max(size[axis], 1)
+    target = room.as_strided(size, steps, at)
+    room.view(torch.uint8).fill_(0xFF)
+    target.copy_(source)
+    (x,) = bench.begin(raw)
+    y = bench.alloc(room.nbytes)
+    bench.copy(of(x, source), of(y, target))
+    ended = bench.end((y, room.nbytes), outputs=[output(0, dtype, size, tuple(steps), at)])
+    assert not ended.error
+    assert ended.data[0] == bytes_of(room)
+    wanted = {str(INPUT | COPIED): source.numel() * width} if source.numel() else {}
+    assert ended.header["writers"] == [wanted]
+
+
+def test_an_upload_fills_a_strided_target(bench: Bench) -> None:
+    bench.begin()
+    y = bench.alloc(4 * 12)
+    bench.upload(Descriptor(y, y + 4, "int32", (2, 3), (1, 4)), struct.pack("<6i", *range(6)))
+    ended = bench.end((y, 48), outputs=[output(0, "int32", (2, 3), (1, 4), 1)])
+    got = torch.frombuffer(bytearray(ended.data[0]), dtype=torch.int32)
+    assert got.as_strided((2, 3), (1, 4), 1).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert ended.header["writers"] == [{str(UPLOADED): 24}]
+    assert ended.account["uploaded_bytes"] == 24
+
+
+def test_an_upload_over_the_bound_is_a_broken_rule(bench: Bench) -> None:
+    bench.begin(host_bytes=16)
+    y = bench.alloc(32)
+    bench.upload(flat(y, "uint8", 16), bytes(16))
+    assert bench.sync() == {}
+    bench.upload(flat(y, "uint8", 1), b"x")
+    assert "the host made 17 bytes" in bench.sync()["stopped"]
+    ended = bench.end((y, 32))
+    assert (ended.error["kind"], ended.error["rule"]) == ("rule", "host-bytes")
+    assert ended.data == []
+
+
+def test_inputs_of_an_operator_that_leaves_them_alone_cannot_be_written(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS, read_only=True)
+    bench.upload(flat(x, "float32", 1), bytes(4))
+    ended = bench.end((x, 132))
+    assert ended.error["kind"] == "launch"
+    assert "input #1 of 132 bytes, which this operator must leave as it is" in ended.error["text"]
+    (x,) = bench.begin(NUMBERS, read_only=True)
+    number = bench.kernel(request("kernel_double"))["number"]
+    bench.launch(number, (1, 1, 1), (x, x), (x, x), 16, line=7)
+    ended = bench.end((x, 132))
+    assert (ended.error["kind"], ended.error["line"]) == ("fault", 7)
+    assert "read-only input" in ended.error["text"]
+
+
+# Reads -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [
+        ({}, "the wrapper reads device memory on the host"),
+        ({"read_bytes": 64}, "the wrapper reads an input on the host"),
+        ({"read_bytes": 64, "read_inputs": True}, "the wrapper reads 132 bytes of device memory on the host, 64 are"),
+    ],
+)
+def test_a_read_that_is_not_allowed_tells_nothing(bench: Bench, mode: dict[str, object], says: str) -> None:
+    (x,) = bench.begin(NUMBERS, **mode)
+    answer, data = bench.read(flat(x, "float32", 33))
+    assert says in answer["stopped"]
+    assert data == b""
+    ended = bench.end()
+    assert ended.error["rule"] == "reads"
+    assert ended.account["read_bytes"] == 0
+
+
+def test_what_a_kernel_wrote_can_be_read_as_far_as_allowed(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS, read_bytes=8)
+    y = bench.alloc(132)
+    number = bench.kernel(request("kernel_double"))["number"]
+    bench.launch(number, (3, 1, 1), (x, x), (y, y), 33)
+    assert bench.read(Descriptor(y, y + 4, "float32", (1,), (1,))) == ({}, struct.pack("<f", 2.0))
+    assert bench.read(Descriptor(y, y, "float32", (1,), (1,))) == ({}, struct.pack("<f", 0.0))
+    assert "12 bytes of device memory" in bench.read(flat(y, "float32", 1, 8))[0]["stopped"]
+    assert bench.end().account["reads"] == 2
+
+
+def test_reads_are_counted_anew_in_each_call_and_over_one(bench: Bench) -> None:
+    for _ in range(2):
+        (x,) = bench.begin(NUMBERS, read_bytes=4, read_inputs=True)
+        assert bench.read(flat(x, "float32", 1, 3)) == ({}, struct.pack("<f", 3.0))
+        assert "stopped" in bench.read(flat(x, "float32", 1, 4))[0]
+        assert bench.end().account["read_bytes"] == 4
+
+
+def test_a_copy_of_an_input_is_not_what_a_kernel_computed(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS, read_bytes=64)
+    y = bench.alloc(64)
+    bench.copy(flat(x, "float32", 16), flat(y, "float32", 16))
+    assert "reads an input" in bench.read(flat(y, "float32", 1))[0]["stopped"]
+    bench.end()
+
+
+# Launches ----------------------------------------------------------------------------------------------------
+
+
+def test_a_launch_from_text(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS)
+    y = bench.alloc(132)
+    answer = bench.kernel(request("kernel_double"))
+    assert answer["name"] == "kernel_double"
+    assert answer["facts"]["signature"] == ["*f32", "*f32", "i32"]
+    bench.launch(answer["number"], (3, 1, 1), (x, x), (y, y), 33)
+    ended = bench.end((y, 132), outputs=[output(0, "float32", (33,), (1,))])
+    assert torch.equal(floats(ended.data[0]), NUMBERS * 2)
+    assert ended.header["writers"] == [{str(LAUNCHED): 132}]
+    account = ended.account
+    assert (account["launches"], account["argument_bytes"], account["allocations"]) == (1, 32, 1)
+    assert account["constant_bytes"] == 8 * answer["facts"]["constants"] > 0
+
+
+def test_a_kernel_is_compiled_once_and_outlives_the_guest(bench: Bench) -> None:
+    wanted = request("kernel_double", 32)
+    bench.kernel(wanted)
+    known = bench.rig.compiler.requests
+    bench.begin()
+    assert bench.kernel(wanted)["number"] == 2
+    bench.end()
+    bench.guest()
+    (x,) = bench.begin(NUMBERS)
+    bench.launch(1, (1, 1, 1), (x, x), (x, x), 33)  # the number of another guest
+    assert "a kernel that this guest has not compiled" in bench.sync()["stopped"]
+    bench.end()
+    bench.begin()
+    assert bench.kernel(wanted)["number"] == 1
+    bench.end()
+    assert bench.rig.compiler.requests == known
+
+
+def test_a_refusal_is_told_with_the_compilers_words_and_is_no_fault(bench: Bench) -> None:
+    bench.begin()
+    wanted = request("kernel_double")
+    refused = bench.kernel({**wanted, "text": wanted["text"].replace("arith.addf", "arith.adf"), "source": ""})
+    assert "no TTIR of this Triton" in refused["short"]
+    assert bench.sync() == {}
+    assert not bench.end().error
+
+
+def test_a_fault_is_sticky_and_told_without_data(bench: Bench) -> None:
+    bench.guest("a\nb\nlaunch here\n")
+    (x,) = bench.begin(NUMBERS)
+    y = bench.alloc(132)
+    number = bench.kernel(request("kernel_reads_far"))["number"]
+    bench.launch(number, (1, 1, 1), (x, x), (y, y), 1 << 20, line=3)
+    bench.upload(flat(y, "uint8", 4), bytes(4))  # swallowed
+    told = bench.sync()
+    assert told["line"] == 3
+    assert "kernel 'kernel_reads_far' was stopped" in told["stopped"]
+    assert "stopped" in bench.read(flat(y, "float32", 1))[0]
+    bench.launch(number, (1, 1, 1), (x, x), (y, y), 0)
+    ended = bench.end((y, 132))
+    assert (ended.error["kind"], ended.error["line"]) == ("fault", 3)
+    assert "kernel_reads_far" in ended.error["dump"]
+    assert ended.data == []
+    assert ended.account["launches"] == 1
+    assert ended.account["uploads"] == 0
+    (x,) = bench.begin(NUMBERS)  # the next call is a new one
+    assert bench.sync() == {}
+    assert bench.end((x, 132)).data == [bytes_of(NUMBERS)]
+
+
+def test_the_first_error_of_a_call_counts(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS)
+    bench.command(Command.LAUNCH, b"")
+    number = bench.kernel(request("kernel_reads_far"))["number"]
+    bench.launch(number, (1, 1, 1), (x, x), (x, x), 1 << 20)
+    ended = bench.end()
+    assert (ended.error["kind"], ended.error["rule"]) == ("rule", "stream")
+
+
+def test_a_store_outside_is_a_fault_and_changes_nothing(bench: Bench) -> None:
+    inputs = [NUMBERS, torch.full((33,), 7.0)]
+    x, canary = bench.begin(*inputs)
+    y = bench.alloc(132)
+    number = bench.kernel(request("kernel_writes_far"))["number"]
+    bench.launch(number, (1, 1, 1), (x, x), (y, y), (canary - y) // 4)
+    ended = bench.end((canary, 132))
+    assert ended.error["kind"] == "fault"
+    assert bench.begin(*inputs)
+    bench.end()
+
+
+@pytest.mark.parametrize("through", ["value", "base"])
+def test_a_pointer_into_another_storage_reaches_only_what_is_named(bench: Bench, through: str) -> None:
+    """A pointer whose value leads out of the storage that it is said to belong to."""
+    x, canary = bench.begin(NUMBERS, torch.full((33,), 7.0))
+    y = bench.alloc(132)
+    number = bench.kernel(request("kernel_double"))["number"]
+    pointer = (canary, x) if through == "value" else (x, canary)
+    bench.launch(number, (1, 1, 1), pointer, (y, y), 16)
+    ended = bench.end((y, 132))
+    assert ended.error["kind"] == "fault"
+
+
+def test_a_pointer_without_a_storage_finds_its_block(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS)
+    y = bench.alloc(132)
+    number = bench.kernel(request("kernel_double"))["number"]
+    bench.launch(number, (1, 1, 1), (x, 0), (y, 0), 16)
+    ended = bench.end((y, 132))
+    assert not ended.error
+    assert torch.equal(floats(ended.data[0])[:16], NUMBERS[:16] * 2)
+
+
+def test_null_pointers_and_freed_memory_are_faults(bench: Bench) -> None:
+    for which in ("null", "freed", "nobody's"):
+        (x,) = bench.begin(NUMBERS)
+        y = bench.alloc(132)
+        number = bench.kernel(request("kernel_double"))["number"]
+        if which == "freed":
+            bench.free(y)
+        target = {"null": (0, 0), "freed": (y, y), "nobody's": (y + (1 << 20), 0)}[which]
+        bench.launch(number, (1, 1, 1), (x, x), target, 16)
+        ended = bench.end()
+        assert ended.error["kind"] == "fault", which
+
+
+def test_memory_of_an_earlier_call_is_gone(bench: Bench) -> None:
+    (old,) = bench.begin(NUMBERS)
+    kept = bench.alloc(132)
+    bench.end()
+    for base in (old, kept):
+        (x,) = bench.begin(NUMBERS)
+        bench.copy(flat(base, "float32", 1), flat(x, "float32", 1))
+        ended = bench.end()
+        assert ended.error["rule"] == "state", ended.error
+    bench.begin()
+    never = bench.next + (1 << 20)
+    bench.copy(flat(never, "float32", 1), flat(never, "float32", 1))
+    assert bench.end().error["rule"] == "stream"
+
+
+def test_results_of_an_earlier_call_are_refused(bench: Bench) -> None:
+    bench.begin()
+    kept = bench.alloc(132)
+    bench.end((kept, 132))
+    bench.begin()
+    ended = bench.end((kept, 132))
+    assert "freed, or of an earlier call" in ended.header["wrong"]
+    assert ended.data == []
+
+
+@pytest.mark.parametrize("command", [Command.COPY, Command.UPLOAD, Command.READ, Command.ALSO, Command.LAUNCH])
+def test_commands_outside_of_a_call_break_a_rule(bench: Bench, command: Command) -> None:
+    (x,) = bench.begin(NUMBERS)
+    bench.end()
+    tensor = flat(x, "float32", 1).pack()
+    body = {Command.COPY: tensor * 2, Command.UPLOAD: tensor + bytes(4), Command.ALSO: b"{}"}.get(command, tensor)
+    bench.command(command, body)
+    if command is Command.READ:
+        assert "outside of a call" in bench.answer()[0]["stopped"]
+    bench.begin(NUMBERS)
+    ended = bench.end()
+    assert (ended.error["kind"], ended.error["rule"]) == ("rule", "stream")
+    assert f"({command.name}) outside of a call of the wrapper" in ended.error["text"]
+
+
+def test_what_a_kernel_prints_is_kept_to_a_limit(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS)
+    number = bench.kernel(request("kernel_prints"))["number"]
+    y = bench.alloc(132)
+    bench.launch(number, (2, 1, 1), (x, x), (y, y), 5)
+    assert bench.end().header["printed"].count("n is") == 2
+    (x,) = bench.begin(NUMBERS)
+    y = bench.alloc(132)
+    for _ in range(20):
+        bench.launch(number, (1 << 10, 1, 1), (x, x), (y, y), 5)
+    assert len(bench.end().header["printed"]) <= 1 << 16
+
+
+def test_orders_and_counters(bench: Bench) -> None:
+    for order in (None, 1, 2):
+        (x,) = bench.begin(NUMBERS, order=order, profile=True)
+        number = bench.kernel(request("kernel_double"))["number"]
+        y = bench.alloc(132)
+        bench.launch(number, (3, 1, 1), (x, x), (y, y), 33)
+        ended = bench.end((y, 132))
+        assert torch.equal(floats(ended.data[0]), NUMBERS * 2)
+        assert len(ended.header["counters"]) == 1
+    bench.begin()
+    assert bench.end().header["counters"] == []
+
+
+def test_a_tape_holds_what_moves_data(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS, tape=True)
+    y = bench.alloc(132)
+    bench.copy(flat(x, "float32", 1), flat(y, "float32", 1))
+    bench.sync()
+    assert bench.end().header["tape"] == 2
+    bench.begin()
+    assert "tape" not in bench.end().header
+
+
+# Limits and wipes --------------------------------------------------------------------------------------------
+
+
+def test_memory_that_is_used_up_is_told_as_such(bench: Bench) -> None:
+    bench.guest(memory=1 << 20)
+    bench.begin(bytes(1 << 19))
+    one = bench.alloc(1 << 19)
+    bench.free(one)
+    bench.alloc(1 << 19)
+    assert bench.sync() == {}
+    bench.alloc(1)
+    assert "out of device memory: 1 bytes asked for" in bench.sync()["stopped"]
+    ended = bench.end()
+    assert ended.error["kind"] == "memory"
+    assert bench.begin(bytes(1 << 20)) != [0]
+    assert not bench.end().error
+    assert bench.begin(bytes(2 << 20), b"x")[0] == 0  # the inputs themselves do not fit
+    assert bench.end().error["kind"] == "memory"
+
+
+@pytest.mark.parametrize("size", [48, 4096, 8191, 8192, 12345, 70000])
+def test_no_byte_of_another_guest_can_be_read(bench: Bench, size: int) -> None:
+    """Blocks of every size, at the same addresses, in the next call and in the next guest's."""
+    secret = bytes([0xA5]) * size
+    for by in ("upload", "input"):
+        bench.guest()
+        (x,) = bench.begin(secret if by == "input" else b"x")
+        base = bench.alloc(size)
+        if by == "upload":
+            bench.upload(flat(base, "uint8", size), secret)
+        assert bench.sync() == {}
+        ended = bench.end((base, size), (x, size if by == "input" else 1))
+        assert secret in ended.data
+        bench.guest()
+        bench.begin()
+        again = bench.alloc(3 * size + 8192)
+        assert again == base
+        ended = bench.end((again, 3 * size + 8192))
+        assert b"\xa5" not in ended.data[0]
+
+
+def test_addresses_are_never_used_twice_by_one_guest(bench: Bench) -> None:
+    bench.begin()
+    base = bench.alloc(64)
+    bench.free(base)
+    bench.next = space.BASE
+    bench.alloc(64)
+    ended = bench.end()
+    assert ended.error["rule"] == "stream"
+    assert "not the next free one" in ended.error["text"]
+
+
+def test_late_destructors_do_no_harm(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS)
+    bench.free(x)  # not the guest's
+    bench.free(12345)
+    y = bench.alloc(4)
+    bench.free(y)
+    bench.free(y)
+    assert bench.end((x, 132)).data == [bytes_of(NUMBERS)]
+    bench.free(y)
+    bench.begin()
+    assert not bench.end().error
+
+
+def test_two_guests_the_second_takes_over(bench: Bench) -> None:
+    first = bench.stream
+    bench.begin()
+    bench.end()
+    bench.stream = None
+    second = bench.guest()
+    assert first is not None
+    first.settimeout(5)
+    assert first.recv(1) == b""
+    with pytest.raises(OSError):  # noqa: PT011
+        for _ in range(3):
+            first.sendall(b"\x09\0\0\0\0")
+    first.close()
+    bench.begin()
+    assert bench.sync() == {}
+    assert not bench.end().error
+    assert second is bench.stream
+
+
+def test_the_process_ends_with_its_referee(rig: Rig) -> None:
+    bench = Bench(rig)
+    device, stream = bench.device, bench.stream
+    device.control.close()
+    assert stream is not None
+    assert stream.recv(1) == b""
+    stream.close()
+    assert gone(device)
