@@ -70,7 +70,7 @@ def fallback(operator: Any, *args: Any, **kwargs: Any) -> Any:
         )
     if _mode is None:
         raise NotImplementedError(
-            f"vpe has no kernel for {name}, and nothing falls back to the CPU; compute it in a Triton kernel, "
+            f"{tensors.NAME} has no kernel for {name}, and nothing falls back to the CPU; compute it in a Triton kernel, "
             "register a kernel for PrivateUse1, or allow the CPU with bringup.vpe.device.enable(fallback='cpu')"
         )
     tensors.forbid(f"computing {name} on the CPU")
@@ -186,7 +186,7 @@ def _with_bias_sizes(args: Sequence[Any]) -> tuple[Any, ...]:
 
 def _wrong_layout(operator: Any, *args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError(
-        f"vpe has strided tensors only: {name_of(operator)} was called for sparse or quantized ones"
+        f"{tensors.NAME} has strided tensors only: {name_of(operator)} was called for sparse or quantized ones"
     )
 
 

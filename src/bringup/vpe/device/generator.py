@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from bringup.vpe.device import tensors
+
 _Base: Any = torch._C.Generator
 
 
@@ -25,10 +27,10 @@ class _AnyGenerator(type(_Base)):  # type: ignore[misc]
 
     def __call__(cls, device: Any = "cpu") -> Any:
         where = torch.device(device)
-        if where.type != "vpe":
+        if where.type != tensors.NAME:
             return _Base(device)
         if where.index not in (None, 0):
-            raise RuntimeError(f"there is one device vpe:0, not {where}")
+            raise RuntimeError(f"there is one device {tensors.NAME}:0, not {where}")
         return super().__call__("cpu")
 
 
@@ -38,10 +40,10 @@ class Generator(_Base, metaclass=_AnyGenerator):  # type: ignore[misc]
     @property
     def device(self) -> Any:
         """`vpe:0`."""
-        return torch.device("vpe", 0)
+        return tensors.device()
 
     def __repr__(self) -> str:
-        return f"<Generator of vpe:0 at 0x{id(self):x}>"
+        return f"<Generator of {tensors.NAME}:0 at 0x{id(self):x}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.get_state(),)
@@ -52,7 +54,7 @@ class Generator(_Base, metaclass=_AnyGenerator):  # type: ignore[misc]
 
 
 def _rebuild(state: Any) -> Any:
-    generator = Generator("vpe")
+    generator = Generator(tensors.NAME)
     generator.set_state(state)
     return generator
 
@@ -64,7 +66,7 @@ def default() -> Any:
     """The device's default generator."""
     global _default  # noqa: PLW0603
     if _default is None:
-        _default = Generator("vpe")
+        _default = Generator(tensors.NAME)
     return _default
 
 

@@ -80,9 +80,9 @@ def _index(which: Device) -> int:
         return 0
     index = which if isinstance(which, int) else torch.device(which).index
     if not isinstance(which, int) and torch.device(which).type != tensors.NAME:
-        raise ValueError(f"expected a vpe device, got {which}")
+        raise ValueError(f"expected a {tensors.NAME} device, got {which}")
     if index not in (None, 0, -1):
-        raise RuntimeError(f"there is one device vpe:0, not number {index}")
+        raise RuntimeError(f"there is one device {tensors.NAME}:0, not number {index}")
     return 0
 
 

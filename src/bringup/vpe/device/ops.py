@@ -49,11 +49,11 @@ def _strides_for(size: Sequence[int], memory_format: Any) -> list[int]:
 
 def _check_factory(device: Any, layout: Any, pin_memory: Any) -> None:
     if device is not None and device.index not in (None, 0):
-        raise RuntimeError(f"there is one device vpe:0, not {device}")
+        raise RuntimeError(f"there is one device {tensors.NAME}:0, not {device}")
     if layout is not None and layout is not torch.strided:
-        raise NotImplementedError(f"vpe has strided tensors only, not {layout}")
+        raise NotImplementedError(f"{tensors.NAME} has strided tensors only, not {layout}")
     if pin_memory:
-        raise RuntimeError("memory of the device vpe cannot be pinned; only CPU tensors can")
+        raise RuntimeError(f"memory of the device {tensors.NAME} cannot be pinned; only CPU tensors can")
 
 
 def empty(
@@ -182,7 +182,7 @@ def resize_(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> A
 
 def _own_storage(storage: Any) -> None:
     if storage.device.type != tensors.NAME:
-        raise RuntimeError(f"a tensor of the device vpe cannot use a storage of {storage.device}")
+        raise RuntimeError(f"a tensor of the device {tensors.NAME} cannot use a storage of {storage.device}")
 
 
 def set_storage(tensor: Any, source: Any) -> Any:

@@ -22,7 +22,7 @@ def _storage_constructor() -> None:
         if where is None or torch.device(where).type != tensors.NAME:
             return original(cls, *args, **kwargs)
         if torch.device(where).index not in (None, 0):
-            raise RuntimeError(f"there is one device vpe:0, not {where}")
+            raise RuntimeError(f"there is one device {tensors.NAME}:0, not {where}")
         values = args[0] if args else 0
         if isinstance(values, int):
             if values < 0:

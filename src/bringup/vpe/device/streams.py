@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from bringup.vpe.device import tensors
+
 
 class Event:
     """A point in time. `elapsed_time` needs `enable_timing=True` on both events, as on other devices."""
@@ -57,7 +59,7 @@ class Stream:
     @property
     def device(self) -> Any:
         """`vpe:0`."""
-        return torch.device("vpe", 0)
+        return tensors.device()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream)
@@ -71,7 +73,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """As `torch.vpe.synchronize`."""
-        torch.vpe.synchronize()
+        getattr(torch, tensors.NAME).synchronize()
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record an event, a new one by default, and return it."""

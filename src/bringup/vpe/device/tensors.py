@@ -134,7 +134,8 @@ def allocator() -> Allocator:
     if memory is not _memory:
         _memory = memory
         _allocator.alignment, _allocator.red_zone = memory.allocation_alignment_bytes, memory.red_zone_bytes
-    return _allocator
+    found: Allocator = _allocator
+    return found
 
 
 def new_storage(nbytes: int) -> Any:
