@@ -16,7 +16,7 @@ class Dialect(Record):
     """Allowlists and limits of one target's Triton. Names are fully qualified: `tl.load`, `torch.empty`.
 
     A target whose chip is narrower starts from a shipped dialect and replaces what differs:
-    `load_dialect("interpreter").model_copy(update={"name": ..., "tl_functions": ..., "rules": ...})`. Removing a name
+    `load_dialect("triton").model_copy(update={"name": ..., "tl_functions": ..., "rules": ...})`. Removing a name
     from `tl_functions` also forbids the method of the same name on values in kernels (`tl.sum` and `x.sum()`).
     """
 

@@ -12,7 +12,7 @@ from bringup.linter import RULES, computes, lint, reads_values
 from bringup.operators import CallShape, Operator
 from bringup.verdict import Violation
 
-DIALECT = load_dialect("interpreter")
+DIALECT = load_dialect("triton")
 
 KERNEL = """\
 @triton.jit

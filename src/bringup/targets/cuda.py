@@ -39,7 +39,8 @@ class CudaTarget(TargetDefaults):
 
     def dialect(self) -> Dialect:
         """Return upstream Triton's language."""
-        return load_dialect("interpreter")
+        about = "An NVIDIA GPU through PyTorch's CUDA device, with kernels that upstream Triton compiles for it."
+        return load_dialect("triton").model_copy(update={"name": "cuda", "description": about})
 
     def environment(self) -> Mapping[str, str]:
         """Launch errors must be raised by the call that caused them."""

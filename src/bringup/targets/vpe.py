@@ -40,7 +40,7 @@ class VpeTarget(TargetDefaults):
 
     @cached_property
     def _dialect(self) -> Dialect:
-        base, chip = load_dialect("interpreter"), self.chip
+        base, chip = load_dialect("triton"), self.chip
         missing = {f"tl.{name}" for name in _TL_DTYPES if _CHIP_NAMES.get(name, name) not in chip.dtypes}
 
         functions = base.tl_functions
