@@ -4,6 +4,8 @@
 
 What fails here is a fault of the suite or the judge, not of a kernel: a case that cannot cross the border, a result
 that differs between two runs, a mutation or alias misread. Guards and linter are off, since PyTorch does the work.
+It does it on `vpe:permissive`, whose device leaves every operator to the CPU's kernel when asked to; torch takes some
+composite operators apart there that the CPU has in one piece, which rounds differently (`addr` in bfloat16).
 Prints the cases per second and per judge process: the judge's own cost, with next to nothing to compute.
 """
 
@@ -25,6 +27,8 @@ from bringup.verdict import Verdict
 SOURCE = """
 import warnings
 warnings.simplefilter("ignore")
+from bringup.vpe import device
+device.enable(fallback="cpu")  # PyTorch computes on host views of the device's memory
 from bringup.suites import get_suite
 OP = get_suite("opinfo").operator({name!r})
 REFERENCE = get_suite("opinfo").materialise(OP.name, OP.dtypes[0])[0].reference
@@ -44,7 +48,7 @@ async def main() -> None:
     options = parser.parse_args()
     operators = select(get_suite(options.suite), [options.ops])
     verdicts: dict[str, Verdict] = {}
-    async with JudgePool("interpreter", JudgeConfig(without_guards=IDS), jobs=options.jobs, compiles=False) as judge:
+    async with JudgePool("vpe:permissive", JudgeConfig(without_guards=IDS), jobs=options.jobs, compiles=False) as judge:
         limit = asyncio.Semaphore(options.jobs)
 
         async def one(operator: Operator) -> None:
