@@ -1,10 +1,11 @@
-"""What judging costs: the isolation of one candidate, and cases per second on the interpreter.
+"""What judging costs: the isolation of one candidate, and cases per second on vpe:permissive.
 
     python benchmarks/judging.py [--rounds N]
 
 Prints, as medians over the rounds: the time from the request for a worker until the candidate is loaded in it (fork
 from the warm parent, namespaces, limits), the same for a fresh Python process that imports torch and Triton, and the
-cases per second of one judge process for three operators of different weight, without and with the real compile.
+cases per second of one judge process for three operators of different weight, without and with the compile
+for `sm_90`.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ async def main() -> None:
         await fresh_process()
         fresh.append(time.perf_counter() - began)
     print(f"a fresh process with torch and Triton: {statistics.median(fresh) * 1e3:.0f} ms")
+    config = JudgeConfig(compile_for=("cuda:sm_90",))
     for compiles in (False, True):
-        async with JudgePool("interpreter", JudgeConfig(), compiles=compiles) as judge:
+        async with JudgePool("vpe:permissive", config, compiles=compiles) as judge:
             starts = []
             for name in OPERATORS:
                 operator = suite.operator(name)

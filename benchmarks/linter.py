@@ -58,7 +58,7 @@ def candidate_of(lines: int) -> Candidate:
 
 def measure(lines: int, repeat: int = 101) -> dict[str, float]:
     """Median milliseconds of linting and, for comparison, of Python's own parser."""
-    dialect = load_dialect("interpreter")
+    dialect = load_dialect("triton")
     candidate = candidate_of(lines)
     assert lint(candidate, dialect) == []
 

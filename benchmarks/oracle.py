@@ -4,6 +4,8 @@
 
 What fails here is a fault of the suite or the judge, not of a kernel: a case that cannot cross the border, a result
 that differs between two runs, a mutation or alias misread. Guards and linter are off, since PyTorch does the work.
+It computes on host views of the memory of `vpe:permissive`, the whole operator at once, since torch would take some
+composite operators apart on a device from outside that the CPU has in one piece.
 Prints the cases per second and per judge process: the judge's own cost, with next to nothing to compute.
 """
 
@@ -25,13 +27,20 @@ from bringup.verdict import Verdict
 SOURCE = """
 import warnings
 warnings.simplefilter("ignore")
+from torch.utils._pytree import tree_map
 from bringup.suites import get_suite
+from bringup.vpe.device.fallback import _Exchange
 OP = get_suite("opinfo").operator({name!r})
 REFERENCE = get_suite("opinfo").materialise(OP.name, OP.dtypes[0])[0].reference
 
 def wrapper(*args, **kwargs):
+    exchange = _Exchange()
+    out = {{name: tree_map(exchange.out_to_host, kwargs.pop(name)) for name in ("out",) if name in kwargs}}
+    args, kwargs = tree_map(exchange.to_host, (args, kwargs))
     with torch.no_grad():
-        return REFERENCE(*args, **kwargs)
+        result = REFERENCE(*args, **kwargs, **out)
+    exchange.settle()
+    return tree_map(exchange.to_device, result)
 """
 
 
@@ -44,7 +53,7 @@ async def main() -> None:
     options = parser.parse_args()
     operators = select(get_suite(options.suite), [options.ops])
     verdicts: dict[str, Verdict] = {}
-    async with JudgePool("interpreter", JudgeConfig(without_guards=IDS), jobs=options.jobs, compiles=False) as judge:
+    async with JudgePool("vpe:permissive", JudgeConfig(without_guards=IDS), jobs=options.jobs, compiles=False) as judge:
         limit = asyncio.Semaphore(options.jobs)
 
         async def one(operator: Operator) -> None:

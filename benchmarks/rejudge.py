@@ -1,6 +1,6 @@
 """Judge recorded kernels on another target: the last reply of each recorded dialog, on every case of its operator.
 
-    python benchmarks/rejudge.py --target cuda [--recordings interpreter] [--jobs N] [--out results.json]
+    python benchmarks/rejudge.py --target cuda [--recordings vpe-pe64] [--jobs N] [--out results.json]
 
 The kernels were accepted on the target of their recording; this says which of them hold elsewhere, on a real GPU say,
 and how many cases per second each judge process does there. Nothing is repaired: a failure is a finding.
@@ -27,7 +27,7 @@ async def main() -> None:
     """Judge and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", required=True)
-    parser.add_argument("--recordings", default="interpreter", help="a shipped set, or the path of one")
+    parser.add_argument("--recordings", default="vpe-pe64", help="a shipped set, or the path of one")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep-going", action="store_true")
     parser.add_argument("--out", type=Path)

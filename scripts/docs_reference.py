@@ -170,7 +170,7 @@ def configuration_page() -> str:
 
 EXAMPLE = """\
 ops: ["nn.functional.*", "softmax"]
-target: interpreter
+target: vpe:permissive
 jobs: 8
 client:
   name: openai

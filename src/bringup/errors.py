@@ -45,6 +45,13 @@ class UnknownOperator(UnknownName):
         super().__init__("operator", name, known, f"suite {suite}")
 
 
+class RetiredName(BringupError):
+    """A name that a registry had once, with what to use now."""
+
+    def __init__(self, kind: str, name: str, advice: str) -> None:
+        super().__init__(f"{kind} '{name}' is gone; {advice}")
+
+
 class ConfigError(BringupError):
     """A configuration file or flag that cannot be used."""
 

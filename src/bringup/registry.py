@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar, cast
 
-from bringup.errors import PluginError, UnknownName
+from bringup.errors import PluginError, RetiredName, UnknownName
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,14 +20,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Registry(Generic[T]):
     """Names of one kind of part, each with the factory that makes it."""
 
-    def __init__(self, kind: str, group: str, builtin: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, kind: str, group: str, builtin: dict[str, str] | None = None, *, retired: dict[str, str] | None = None
+    ) -> None:
         """Make a registry of `kind` (for messages) over the entry-point `group`.
 
         `builtin` maps a name to "module:attribute"; the module is imported when the name is first used.
+        `retired` maps a name that there was once to what its users should do now; a plug-in may take the name anew.
         """
         self.kind = kind
         self.group = group
         self._paths = dict(builtin or {})
+        self._retired = dict(retired or {})
         self._factories: dict[str, Callable[..., T]] = {}
 
     def register(self, name: str) -> Callable[[F], F]:
@@ -45,7 +49,7 @@ class Registry(Generic[T]):
         return sorted({*self._paths, *self._factories, *plugins})
 
     def factory(self, name: str) -> Callable[..., T]:
-        """Return the factory of `name`; raises UnknownName, or PluginError when its import fails."""
+        """Return the factory of `name`; raises UnknownName or RetiredName, or PluginError when its import fails."""
         if name in self._factories:
             return self._factories[name]
         if name in self._paths:
@@ -57,6 +61,8 @@ class Registry(Generic[T]):
                     return cast(Callable[..., T], ep.load())
                 except Exception as error:
                     raise PluginError(self.group, name, error) from error
+        if name in self._retired:
+            raise RetiredName(self.kind, name, self._retired[name])
         raise UnknownName(self.kind, name, self.names())
 
     def create(self, name: str, **options: Any) -> T:

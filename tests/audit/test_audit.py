@@ -310,7 +310,7 @@ def judges(monkeypatch: pytest.MonkeyPatch) -> list[Judge]:
 
     class Pool:
         def __init__(self, target: str, config: Any, *, jobs: int, compiles: bool) -> None:
-            assert target == "interpreter"
+            assert target == "vpe:pe64"
 
         async def __aenter__(self) -> Judge:
             return coming.pop(0)
@@ -326,10 +326,10 @@ def test_the_command_judges_by_default_and_prints_what_failed(tmp_path: Path, ju
     for name in ("abs", "sin"):
         (tmp_path / f"{name}.py").write_text(SOURCE)
     judges.append(Judge(BAD))
-    arguments = ("--library", str(tmp_path), "--no-lint", "--target", "interpreter", "--out", str(tmp_path / "out"))
+    arguments = ("--library", str(tmp_path), "--no-lint", "--target", "vpe:pe64", "--out", str(tmp_path / "out"))
     code, output = run(*arguments)
     assert code == 1
-    assert "trusted 1 of 2 candidates on interpreter" in output
+    assert "trusted 1 of 2 candidates on vpe:pe64" in output
     assert "layout: transposed  abs[float32:0]" in output
     assert "wrapper(2)" in output
     code, output = run(*arguments, "--json", "--ops", "sin")
@@ -344,10 +344,10 @@ def test_the_command_says_what_the_judge_failed_on(tmp_path: Path, judges: list[
     for name in ("abs", "sin"):
         (tmp_path / f"{name}.py").write_text(SOURCE)
     judges += [Faulty("sin"), Faulty("sin"), Judge()]
-    arguments = ("--library", str(tmp_path), "--no-lint", "--target", "interpreter", "--out", str(tmp_path / "out"))
+    arguments = ("--library", str(tmp_path), "--no-lint", "--target", "vpe:pe64", "--out", str(tmp_path / "out"))
     code, output = run(*arguments)
     assert code == 3
-    assert "trusted 1 of 2 candidates on interpreter, 1 not judged" in output
+    assert "trusted 1 of 2 candidates on vpe:pe64, 1 not judged" in output
     assert "the judge failed on an internal error: KeyError: 'x'" in output
     assert "the same command judges it again" in output
     code, output = run(*arguments, "--json")

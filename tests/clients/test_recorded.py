@@ -46,7 +46,7 @@ OPERATORS = ["T", "exp", "t", "odd/../name%2F"]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    manifest = Manifest(target="interpreter", date="2026-01-01", versions={"torch": "2.13.0"})
+    manifest = Manifest(target="vpe:permissive", date="2026-01-01", versions={"torch": "2.13.0"})
     write_recordings(tmp_path / "set", (r for op in OPERATORS for r in records(op)), manifest)
     return tmp_path / "set"
 

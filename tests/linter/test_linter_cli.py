@@ -96,8 +96,8 @@ def test_faults(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(CLEAN)
     with pytest.raises(ConfigError, match="full or paper"):
         run(str(tmp_path / "a.py"), "--rules", "none")
-    with pytest.raises(UnknownName, match="interpreter"):
-        run(str(tmp_path / "a.py"), "--target", "interpreterr")
+    with pytest.raises(UnknownName, match="did you mean cuda"):
+        run(str(tmp_path / "a.py"), "--target", "cudaa")
     with pytest.raises(UnknownName, match="argmax"):
         run(str(tmp_path / "a.py"), "--op", "argmaxx")
 

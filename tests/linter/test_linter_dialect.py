@@ -11,7 +11,7 @@ from bringup.errors import ConfigError
 from bringup.linter._kernel import _WITHOUT_FUNCTION
 from bringup.linter._operators import NO_KERNEL, READS_VALUES
 
-DIALECT = load_dialect("interpreter")
+DIALECT = load_dialect("triton")
 
 
 def resolve(root: object, dotted: str) -> object:

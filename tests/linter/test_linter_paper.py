@@ -8,7 +8,7 @@ from bringup.candidate import Candidate
 from bringup.dialect import load_dialect
 from bringup.linter import RULES, lint
 
-DIALECT = load_dialect("interpreter")
+DIALECT = load_dialect("triton")
 KERNEL = "@triton.jit\ndef kernel_a(x, B: tl.constexpr):\n    v = tl.load(x + tl.arange(0, B))\n    tl.store(x, v)\n\n"
 
 

@@ -25,7 +25,7 @@ from bringup.candidate import Candidate
 from bringup.dialect import load_dialect
 from bringup.linter import lint
 
-DIALECT = load_dialect("interpreter")
+DIALECT = load_dialect("triton")
 ROOT = Path(__file__).parents[2]
 
 
@@ -108,7 +108,7 @@ def test_linting_imports_neither_torch_nor_triton() -> None:
         "import sys\n"
         "from bringup.candidate import Candidate\nfrom bringup.dialect import load_dialect\n"
         "from bringup.linter import lint\nimport bringup.prompts\n"
-        "lint(Candidate(source='def wrapper(x): return x'), load_dialect('interpreter'))\n"
+        "lint(Candidate(source='def wrapper(x): return x'), load_dialect('triton'))\n"
         "assert not {'torch', 'triton', 'numpy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -12,7 +12,7 @@ from bringup.linter import RULES, computes, lint, reads_values
 from bringup.operators import CallShape, Operator
 from bringup.verdict import Violation
 
-DIALECT = load_dialect("interpreter")
+DIALECT = load_dialect("triton")
 
 KERNEL = """\
 @triton.jit
@@ -300,6 +300,7 @@ HONEST_KERNEL = [
     "k = 0\nwhile k < n:\n    k += 1",
     "v = helper(v) * SCALE",
     "v = tl.reduce(v, 0, helper2)",
+    "v = tl.map_elementwise(helper, v)",
     "v = v + v.sum(axis=0) + min(n, 3) + max(n, 4) + len(v.shape)",
     "if y.dtype.element_ty == tl.float32:\n    v = v * 2\nelif y.dtype.element_ty.is_int():\n    v = v + 1",
     "v = v * float('inf') + math.pi",

@@ -10,7 +10,7 @@ from bringup.operators import CallShape, DocNode, Operator
 
 @pytest.fixture(scope="session")
 def dialect() -> Dialect:
-    return load_dialect("interpreter")
+    return load_dialect("triton")
 
 
 @pytest.fixture(scope="session")

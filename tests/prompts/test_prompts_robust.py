@@ -13,7 +13,7 @@ from bringup.prompts import SITUATION_OF, feedback_prompt, first_prompt, refine_
 from bringup.prompts._text import clean, fenced, number, oneline, short
 from bringup.verdict import CaseId, Difference, Mismatch, TensorSummary, Verdict, Violation
 
-DIALECT = load_dialect("interpreter")
+DIALECT = load_dialect("triton")
 
 text = st.one_of(
     st.text(max_size=80),

@@ -135,6 +135,7 @@ def test_show_one_turn_raw_and_the_candidate(bringup, made):
         (["run", "missing.yaml"], 2, "missing.yaml: cannot be read: No such file"),
         (["run", "--suite", "made-up", "--client", "nobody"], 2, "unknown client 'nobody'"),
         (["run", "--suite", "made-up", "--client", "scripted", "--target", "abacus"], 2, "unknown target 'abacus'"),
+        (["run", "--target", "interpreter"], 2, "target 'interpreter' is gone; use `vpe:permissive`"),
         (["run", "--suite", "made-up", "--client", "openai", "--model", "m"], 3, "no API key"),
         (["run", "--suite", "made-up", "--client", "scripted", "--runs-dir", "file/x"], 3, "give a writable folder"),
     ],
@@ -155,9 +156,9 @@ def test_bad_input_is_one_line_and_an_exit_code(bringup, made, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("yaml", "message"),
     [
-        ("target: interpreter\nclient:\n  name: [\n", "run.yaml: line 4, column 1: not valid YAML"),
-        ("target: interpreter\nattempts:\n  calls: many\n", "run.yaml: line 3: field attempts.calls: "),
-        ("target: interpreter\nattemps:\n  calls: 3\n", "run.yaml: line 2: field attemps: "),
+        ("target: vpe:pe64\nclient:\n  name: [\n", "run.yaml: line 4, column 1: not valid YAML"),
+        ("target: vpe:pe64\nattempts:\n  calls: many\n", "run.yaml: line 3: field attempts.calls: "),
+        ("target: vpe:pe64\nattemps:\n  calls: 3\n", "run.yaml: line 2: field attemps: "),
         ("- target\n", "run.yaml: line 1: must be a mapping"),
     ],
 )

@@ -44,7 +44,7 @@ async def test_everything_that_the_configuration_names_is_made(tmp_path, script)
         assert (await services.client.complete([], Sampling(), call)).text == "a reply"
         call = call.model_copy(update={"role": "summarise"})
         assert (await services.summariser.complete([], Sampling(), call)).text == "a summary"
-        assert services.features == get_target("interpreter").features
+        assert services.features == get_target("vpe:pe64").features
         assert "# Implement `double`" in services.prompts.first(operator).text
         candidate = services.parse("```python\ndef wrapper(input):\n    return input.sum()\n```")
         narrow = {v.rule for v in services.lint(candidate, operator)}
@@ -68,7 +68,7 @@ async def test_a_target_that_is_not_here_is_told_before_a_client_is_made(tmp_pat
         async with assemble(config, tmp_path):
             pass
     with pytest.raises(UnknownName, match="unknown client 'nobody'"):
-        async with assemble(config.model_copy(update={"target": "interpreter"}), tmp_path):
+        async with assemble(config.model_copy(update={"target": "vpe:pe64"}), tmp_path):
             pass
 
 

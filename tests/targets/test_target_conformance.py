@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bringup.errors import RetiredName
 from bringup.judge import CheckResult, check_target
-from bringup.targets import interpreter
+from bringup.targets import Target, get_target, targets
 
 
 async def results(spec: str) -> dict[str, CheckResult]:
@@ -19,16 +20,21 @@ async def test_the_virtual_accelerator_conforms(spec: str) -> None:
     assert {r.status for r in found.values()} == {"passed"}, found
 
 
-async def test_the_interpreter_conforms_but_for_bfloat16_arithmetic() -> None:
-    # Triton's interpreter keeps bfloat16 as 16-bit integers and adds those.
-    found = await results("interpreter")
-    assert not [r for r in found.values() if r.status == "failed"]
-    assert [r.name for r in found.values() if r.status == "lacking"] == ["arithmetic in bfloat16 without a detour"]
-
-
 def test_a_target_is_a_target() -> None:
-    from bringup.targets import Target, get_target
-
-    assert isinstance(interpreter.InterpreterTarget(), Target)
-    for name in ("interpreter", "cuda", "vpe"):  # other tests register names of their own
+    for name in ("cuda", "vpe"):  # other tests register names of their own
         assert isinstance(get_target(name), Target), name
+
+
+def test_a_retired_target_says_what_to_use() -> None:
+    assert "interpreter" not in targets.names()
+    for spec in ("interpreter", "interpreter:x"):
+        with pytest.raises(RetiredName, match="target 'interpreter' is gone; use `vpe:permissive`") as caught:
+            get_target(spec)
+        assert caught.value.exit_code == 2
+        assert "\n" not in str(caught.value)
+
+
+def test_a_target_speaks_of_itself() -> None:
+    dialect = get_target("cuda:1").dialect()
+    assert dialect.name == "cuda"
+    assert "NVIDIA" in dialect.description

@@ -20,7 +20,7 @@ from bringup.suites.audit._draws import cases_by_key
 from bringup.suites.audit._tree import elements
 
 SEED = 1  # the audit's is 0 unless it is asked for another
-MOST = 1 << 16  # elements of a case: a gate is judged often, and on interpreters too
+MOST = 1 << 16  # elements of a case: a gate is judged often, and on slow simulators too
 
 
 @dataclass(frozen=True)

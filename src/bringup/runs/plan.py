@@ -13,6 +13,7 @@ from bringup.errors import ConfigError
 from bringup.operators import DTYPES, Operator
 from bringup.store import OperatorInfo, find_run, open_run
 from bringup.suites import get_suite, select
+from bringup.targets import get_target
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,9 @@ def check(config: RunConfig) -> None:
 
 
 def make_plan(config: RunConfig, root: Path) -> Plan:
-    """Choose the operators and find the kernels to refine; raises UnknownName or ConfigError."""
+    """Choose the operators and find the kernels to refine; raises UnknownName, RetiredName or ConfigError."""
     check(config)
+    get_target(config.target)  # a name that is not known is worth more than what its recordings lack
     suite = get_suite(config.suite_spec)
     chosen = select(suite, list(patterns(config)))
     eligible = tuple(op for op in chosen if op.exclusion is None)

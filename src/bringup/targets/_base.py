@@ -1,4 +1,4 @@
-"""The door for targets. A target is chosen as `name` or `name:profile` (`vpe:pe64`, `interpreter`)."""
+"""The door for targets. A target is chosen as `name` or `name:profile` (`vpe:pe64`, `cuda`)."""
 
 from __future__ import annotations
 
@@ -136,11 +136,12 @@ targets: Registry[Target] = Registry(
         "cuda": "bringup.targets.cuda:CudaTarget",
         "vpe": "bringup.targets.vpe:VpeTarget",
     },
+    retired={"interpreter": "use `vpe:permissive`, plain Triton on a CPU"},
 )
 
 
 def get_target(spec: str) -> Target:
-    """Return the target for `name` or `name:profile`; raises UnknownName, or ConfigError for a bad profile."""
+    """Return the target for `name` or `name:profile`; raises UnknownName, RetiredName, or ConfigError for a profile."""
     name, _, profile = spec.partition(":")
     if not name:
         raise ConfigError(f"target '{spec}'", "empty name", "give NAME or NAME:PROFILE")

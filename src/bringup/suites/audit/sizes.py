@@ -24,7 +24,7 @@ from bringup.suites.audit._tree import elements, exchanged, shape_text, spread, 
 _AROUND = ((127, 128, 129), (1023, 1024, 1025), (4095, 4096, 4097))
 _HUGE = (1 << 20) + 7  # a tail that is odd for every power of two
 _GRID = (33, 65, 129)  # many blocks of any size along each of three axes
-_MANY = (17, 33, 65)  # more than one block, for gates that an interpreter must pass in time
+_MANY = (17, 33, 65)  # more than one block, for gates that a slow simulator must pass in time
 _SLOW = 1 << 14
 _TILED = 5003  # elements of a repeated sample
 _MODEST = 1 << 17  # elements where the work grows faster than the arguments
