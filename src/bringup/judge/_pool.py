@@ -203,8 +203,7 @@ class JudgePool:
             return None
         if chosen:
             return str(Path(chosen).expanduser().resolve())
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        return os.path.join(base, "bringup", "kernels")
+        return os.path.join(_cache(), "bringup", "kernels")
 
     @cached_property
     def _versions(self) -> dict[str, str]:
@@ -224,7 +223,10 @@ class JudgePool:
             # References are computed on the CPU: the referee's parent must not even see a GPU (see _zygote).
             environment = self.target.environment()
             variables = {
-                "referee": self._variables({**environment, "CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": ""}),
+                "referee": self._variables(
+                    # What has been found out of the installed torch is kept in the user's cache, once for all referees.
+                    {**environment, "CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "", "XDG_CACHE_HOME": _cache()}
+                ),
                 "run": self._variables(environment),
             }
             self._parents = {
@@ -285,6 +287,10 @@ class JudgePool:
             await parent.close()
         with contextlib.suppress(OSError):
             self._directory.cleanup()
+
+
+def _cache() -> str:
+    return os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
 
 
 class _SlotLost(Exception):
