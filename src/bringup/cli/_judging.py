@@ -51,6 +51,7 @@ async def judge_candidate(
     compiles: bool,
     lints: bool,
     shows_progress: bool,
+    tapes: str | None = None,
 ) -> Verdict:
     """Lint and judge a candidate on operator `op`."""
     from bringup.judge import JudgePool
@@ -75,7 +76,14 @@ async def judge_candidate(
 
         async with JudgePool(target, config, compiles=compiles) as judge:
             return await judge.judge(
-                candidate, operator, dtypes=dtypes, seed=seed, cases=cases, keep_going=keep_going, progress=advance
+                candidate,
+                operator,
+                dtypes=dtypes,
+                seed=seed,
+                cases=cases,
+                keep_going=keep_going,
+                progress=advance,
+                tapes=tapes,
             )
 
 

@@ -33,6 +33,9 @@ def test(
     evidence: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="Write what `bringup verify` needs to judge again.")
     ] = None,
+    tapes: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep what each case asked of the device (`bringup replay`).")
+    ] = None,
     lint: Annotated[bool, typer.Option("--lint/--no-lint", help="Lint the candidate first.")] = True,
     case_seconds: Annotated[float, typer.Option(help="Time limit of one case.")] = 30.0,
     json_output: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
@@ -50,6 +53,8 @@ def test(
         without_guards=tuple(without_guard or ()),
     )
     candidate = read_candidate(file)
+    if tapes is not None:
+        tapes.mkdir(parents=True, exist_ok=True)
     verdict = asyncio.run(
         judge_candidate(
             op,
@@ -63,6 +68,7 @@ def test(
             keep_going=keep_going,
             compiles=compiles,
             lints=lint,
+            tapes=str(tapes.resolve()) if tapes is not None else None,
             shows_progress=not json_output,
         )
     )

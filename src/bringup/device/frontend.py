@@ -24,8 +24,7 @@ from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 
 from bringup.device.handles import Handles
-from bringup.device.process import SOURCE
-from bringup.device.wire import LAUNCH, POINTER, Command
+from bringup.device.wire import LAUNCH, POINTER, SOURCE, Command
 from bringup.vpe.device import tensors
 from bringup.vpe.signature import Signature
 

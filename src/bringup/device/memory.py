@@ -74,9 +74,16 @@ class Memory:
         self._next_own = space.after(base, nbytes)
         return self._add(base, nbytes, "guest", 0)
 
-    def put(self, data: memoryview, writable: bool) -> Block:
-        """A block that holds an input. Raises Fault when there is no memory left."""
-        base = space.after(self._next_input, 0, self.engine.alignment)
+    def put(self, data: memoryview, writable: bool, base: int | None = None) -> Block:
+        """A block that holds an input, at the next free address or, for a tape, at a later one that it names.
+
+        Raises Fault when there is no memory left.
+        """
+        least = space.after(self._next_input, 0, self.engine.alignment)
+        if base is None:
+            base = least
+        elif base < self._next_input or base + len(data) > space.END:
+            raise Fault("launch", "a tape whose inputs overlap")
         self._next_input = base + len(data)
         if self._next_input > space.END:
             raise Fault("memory", "the inputs of this candidate's cases have used up the range of addresses")

@@ -35,6 +35,7 @@ class Command(IntEnum):
     """answered when all before it is done"""
 
 
+SOURCE = "candidate.py"  # under this name messages quote the candidate's lines
 HEAD = struct.Struct("<BI")
 LARGEST = 512 << 20  # bytes of one command: more is broken framing
 ALLOCATION = struct.Struct("<QQ")

@@ -86,6 +86,13 @@ class Device:
         self._send({"do": "end", "storages": list(storages), "outputs": list(outputs)})
         return self._receive(deadline)
 
+    def replay(
+        self, tape: bytes, times: int, memory_bytes: int, mode: dict[str, Any], deadline: float
+    ) -> dict[str, Any]:
+        """Run a tape; return seconds of each run, whether the result is the recorded one, counters, error."""
+        self._send({"do": "replay", "times": times, "memory": memory_bytes, "mode": mode}, (tape,))
+        return self._receive(deadline)[0]
+
     def serve(self) -> bool:
         """Answer one request for a kernel; raises DeviceLost. For a loop that waits for somebody else, too."""
         try:

@@ -98,10 +98,12 @@ class JudgePool:
         profile: bool = False,
         progress: Progress | None = None,
         without_guards: Iterable[str] = (),
+        tapes: str | None = None,
     ) -> Verdict:
         """Judge `candidate` on the operator's cases of `dtypes` (all five by default).
 
-        `without_guards` switches guards off for this job, beside those that the configuration leaves out.
+        `without_guards` switches guards off for this job, beside those that the configuration leaves out. `tapes` is
+        a folder in which the command stream of each case is kept (`bringup replay`).
         """
         reason = operator.not_applicable(self.target.features)
         if reason is not None:
@@ -112,6 +114,7 @@ class JudgePool:
             "keep_going": keep_going or self.config.keep_going,
             "profile": profile,
             "progress": progress is not None,
+            "tapes": tapes,
         }
         job["environment"] |= {
             "guards": job["guards"],
@@ -119,6 +122,25 @@ class JudgePool:
             "cases": job["cases"],
             "keep_going": job["keep_going"],
         }
+        try:
+            answer = await self._run(job, progress)
+        except _SlotLost as lost:
+            return Verdict(kind="crashed", summary=f"the judge's process was lost: {lost}")
+        return Verdict.model_validate(answer["verdict"])
+
+    async def replay(self, tape: str, *, times: int = 1, order: int | None = None) -> dict[str, Any]:
+        """Run a tape that `judge` has kept, without its candidate, `times` times.
+
+        Returns seconds of each run, `same` (whether the results are the recorded ones), `repeats` (whether they are
+        those of each other), `account`, `counters` of the last run, `about`, and `error` (text or None). `order` is a
+        seed for the order of programs.
+        """
+        job = {**self._limits(), "tape": tape, "times": times, "order": order}
+        answer = await self._run(job, None)
+        return dict(answer["replayed"])
+
+    async def _run(self, job: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
+        """Have the next free referee do a job; a second one where the first is lost. Raises _SlotLost."""
         await self._start()
         assert self._free is not None
         slot = await self._free.get()
@@ -126,10 +148,10 @@ class JudgePool:
             for last in (False, True):
                 try:
                     return await slot.run(job, progress)
-                except _SlotLost as lost:
+                except _SlotLost:
                     slot = await self._replace(slot)
                     if last:
-                        return Verdict(kind="crashed", summary=f"the judge's process was lost: {lost}")
+                        raise
             raise AssertionError("unreachable")
         except BaseException:
             slot.broken = True  # cancelled or failed in the middle of an exchange
@@ -147,15 +169,13 @@ class JudgePool:
         seed: int,
         cases: Iterable[int] | None,
     ) -> dict[str, Any]:
-        config, reads = self.config, read_allowance(operator)
+        reads = read_allowance(operator)
         return {
             "source": candidate.source,
             "operator": operator.model_dump(mode="json"),
             "target": self.target_spec,
             "device": self.target.device,
             "moves": self.target.dialect().copies == "move",
-            "toolchain": self.toolchain,
-            "kernel_cache": self.kernel_cache,
             "needs_launch": computes(operator),
             "read_bytes": reads.nbytes,
             "read_inputs": reads.inputs,
@@ -163,6 +183,14 @@ class JudgePool:
             "dtypes": list(DTYPES if dtypes is None else dtypes),
             "seed": seed,
             "cases": None if cases is None else list(cases),
+            **self._limits(),
+            "environment": self._environment(seed),
+        }
+
+    def _limits(self) -> dict[str, Any]:
+        """What every job is bound by, and how its kernels are compiled."""
+        config = self.config
+        return {
             "case_seconds": config.case_seconds,
             "candidate_seconds": config.candidate_seconds,
             "memory_mb": config.memory_mb,
@@ -170,7 +198,8 @@ class JudgePool:
             "output_kb": config.output_kb,
             "compile_seconds": config.compile_seconds,
             "compile_for": list(self.compile_for),
-            "environment": self._environment(seed),
+            "toolchain": self.toolchain,
+            "kernel_cache": self.kernel_cache,
         }
 
     def _environment(self, seed: int) -> dict[str, Any]:
@@ -313,7 +342,7 @@ class _Slot:
             raise JudgeFault(f"a judge process did not start: {error or type(error).__name__}") from error
         self.pid = int(header["pid"])
 
-    async def run(self, job: dict[str, Any], progress: Progress | None) -> Verdict:
+    async def run(self, job: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
         # The judge keeps its own deadlines; this one only catches a judge that hangs itself.
         seconds = job["candidate_seconds"] + 20 * job["compile_seconds"] + 60
         try:
@@ -323,8 +352,8 @@ class _Slot:
                 await self.writer.drain()
                 while True:
                     header = await self._receive()
-                    if "verdict" in header:
-                        return Verdict.model_validate(header["verdict"])
+                    if "verdict" in header or "replayed" in header:
+                        return header
                     if "fault" in header:
                         raise JudgeFault(str(header["fault"]))
                     if "internal" in header:

@@ -5,6 +5,7 @@ No candidate code runs here. Guests are forked by a spawner that has never seen 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -26,6 +27,7 @@ from bringup.judge._device import Device, DeviceFault, DeviceLost
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore
 from bringup.judge._outcome import Outcome
+from bringup.judge._replaying import replay
 from bringup.judge._reply import check_reply
 from bringup.judge._tidy import tidy
 from bringup.judge.guards import RERUNS
@@ -69,6 +71,9 @@ class Referee:
                 except frames.Closed:
                     return
                 try:
+                    if "tape" in job:
+                        frames.send(self.main, {"replayed": replay(self, job)})
+                        continue
                     verdict = JudgeJob(self, job).run()
                     frames.send(self.main, {"verdict": verdict.model_dump(mode="json")})
                 except frames.Closed:
@@ -150,7 +155,7 @@ class JudgeJob:
             for inputs in cases:
                 began = time.monotonic()
                 case = self.case(inputs)
-                outcome = self.call(case, {})
+                outcome = self.call(case, {"tape": self._about(inputs)} if self.job["tapes"] else {})
                 if outcome.kind == "passed":
                     self.passed[inputs.case.dtype] = self.passed.get(inputs.case.dtype, 0) + 1
                     case.launches = outcome.launches
@@ -309,6 +314,12 @@ class JudgeJob:
             "host_bytes": case.host_allowance() if "host-bytes" in self.guards else None,
         }
 
+    def _about(self, inputs: CaseInputs) -> dict[str, str]:
+        """What a tape says of itself."""
+        source = hashlib.sha256(self.job["source"].encode()).hexdigest()
+        about = {"operator": self.operator.name, "case": str(inputs.case), "target": self.job["environment"]["target"]}
+        return {**about, "candidate": source}
+
     def _exchange(
         self, case: CaseJudge, mode: dict[str, Any], request: dict[str, Any], payloads: Any, seconds: float
     ) -> Outcome:
@@ -333,6 +344,8 @@ class JudgeJob:
         done, data = device.end(storages, outputs, deadline + (0.0 if lost is None else GRACE_SECONDS))
         if done["replace"]:
             self._drop()
+        if done["tape"] and lost is None:
+            data = self._keep_tape(case, data, done["tape"])
         self.launches += int(done["account"]["launches"])
         self.counters += [{"case": str(case.inputs.case), **counted} for counted in done["counters"]]
         broken = (done["error"] or {}).get("kind") in ("rule", "fault")
@@ -341,6 +354,14 @@ class JudgeJob:
         failed = self.compiling.check(done["also"])
         printed = runner.output + done["printed"]
         return failed or case.decide(reply, done, data, printed)
+
+    def _keep_tape(self, case: CaseJudge, data: memoryview, size: int) -> memoryview:
+        """Write the tape that comes after the results; return the results."""
+        known = case.inputs.case
+        name = f"{known.operator}-{known.dtype}-{known.index}".replace("/", "%2F")
+        with open(os.path.join(self.job["tapes"], f"{name}.tape"), "wb") as file:
+            file.write(data[len(data) - size :])
+        return data[: len(data) - size]
 
     def _start(self, seconds: float) -> Outcome | None:
         """Start a guest, and a device process where there is none."""

@@ -70,8 +70,8 @@ def fallback(operator: Any, *args: Any, **kwargs: Any) -> Any:
         )
     if _mode is None:
         raise NotImplementedError(
-            f"{tensors.NAME} has no kernel for {name}, and nothing falls back to the CPU; compute it in a Triton kernel, "
-            "register a kernel for PrivateUse1, or allow the CPU with bringup.vpe.device.enable(fallback='cpu')"
+            f"{tensors.NAME} has no kernel for {name}, and nothing falls back to the CPU; compute it in a Triton "
+            "kernel, register a kernel for PrivateUse1, or allow the CPU with bringup.vpe.device.enable(fallback='cpu')"
         )
     tensors.forbid(f"computing {name} on the CPU")
     calls[name] += 1

@@ -1,0 +1,68 @@
+"""Replaying a tape: device time without the candidate, and whether the same commands give the same result."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from bringup.device.account import Broken
+from bringup.device.engine import Fault
+from bringup.device.machine import Machine
+from bringup.device.memory import Memory
+from bringup.device.tape import BadTape, Tape, digest_of, unpack
+from bringup.device.wire import Command, Malformed
+
+
+def replay(machine: Machine, request: dict[str, Any], payload: memoryview) -> dict[str, Any]:
+    """Run a tape `times` times; return the seconds of each run, and whether its result is the recorded one."""
+    machine.renew(int(request["memory"]))
+    seconds: list[float] = []
+    results: list[str] = []
+    same = False
+    try:
+        tape = unpack(payload)
+        _load(machine, tape)
+        for _ in range(int(request["times"])):
+            seconds.append(_play(machine, tape, request["mode"]))
+            if machine.error is not None:
+                break
+            results.append(digest_of([machine.engine.read(machine.memory.at(b), n) for b, n in tape.storages if n]))
+        same = bool(results) and all(result == tape.result for result in results)
+    except (BadTape, Malformed, Fault, Broken) as error:
+        machine.error = machine.error or {"kind": "launch", "text": str(error), "short": str(error), "dump": ""}
+    answer = {
+        "seconds": seconds,
+        "same": same,
+        "repeats": len(set(results)) <= 1,
+        "account": machine.account.to_json(),
+        "error": machine.error,
+        "counters": machine.engine.counters(),
+        "replace": machine.engine.broken(),
+    }
+    machine.renew(int(request["memory"]))
+    return answer
+
+
+def _load(machine: Machine, tape: Tape) -> None:
+    for number, kernel in tape.kernels.items():
+        refusal = machine.compile(kernel)
+        if refusal is not None:
+            raise Fault("launch", f"a kernel of the tape does not compile here: {refusal['short']}")
+        machine.launchers[number] = machine.launcher(kernel)
+
+
+def _play(machine: Machine, tape: Tape, mode: dict[str, Any]) -> float:
+    """Run a tape once; return the seconds from its first command to the end of all work."""
+    machine.memory.clear()
+    machine.memory = Memory(machine.engine, machine.memory.limit)
+    machine.open_account({**mode, "host_bytes": None})
+    machine.in_call = True
+    machine.engine.begin(mode)
+    for base, data in tape.inputs:
+        machine.memory.put(memoryview(data), writable=True, base=base)
+    machine.engine.synchronize()
+    began = time.perf_counter()
+    for code, body in tape.commands:
+        machine.obey(Command(code), memoryview(body))
+    machine.finish()
+    return time.perf_counter() - began
