@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 import torch
-from wall_rig import Bench, alive, bytes_of, flat, gone, output, request
+from wall_rig import Bench, alive, bytes_of, gone, output, request
 
 from bringup.device import frames, space
-from bringup.device.wire import HEAD, Command, Descriptor
+from bringup.device.wire import HEAD, LARGEST_TEXT, Command, Descriptor
 from bringup.judge._device import DeviceLost
 
 X = torch.arange(64, dtype=torch.float32)
@@ -163,8 +163,11 @@ def test_the_call_is_ended_while_a_kernel_is_asked_for(bench: Bench) -> None:
 def test_a_text_of_many_megabytes(bench: Bench, size: int) -> None:
     bench.begin()
     wanted = {**request("kernel_double"), "text": "x" * size}
-    answer = bench.kernel(wanted)
-    assert "refused" in answer or "stopped" in answer
+    try:
+        answer = bench.kernel(wanted)
+        assert "refused" in answer or "stopped" in answer
+    except BrokenPipeError:
+        assert size > LARGEST_TEXT  # the device has hung up in the middle of it
     bench.end()
     next_call_is_fine(bench)
 
@@ -186,11 +189,11 @@ def test_a_flood(bench: Bench, answers: bool) -> None:
             os._exit(0)
     try:
         time.sleep(0.3)
-        try:
-            bench.end(seconds=8.0 if answers else 1.5)
-        except DeviceLost as lost:
-            assert lost.hangs
-            assert not answers  # who reads no answers is cut off
+        if answers:  # who reads no answers is cut off
+            bench.end(seconds=8.0)
+        else:
+            with pytest.raises(DeviceLost, match="does not answer"):
+                bench.end(seconds=1.5)
             bench.renew()
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -239,7 +242,13 @@ def test_a_kernel_that_never_ends_is_told_as_a_hang(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "garbage", "module {}", "module { tt.func public @k() { tt.return } }", "// tt\nmodule {\n  llvm.func @k()\n}\n"],
+    [
+        "",
+        "garbage",
+        "module {}",
+        "module { tt.func public @k() { tt.return } }",
+        "// tt\nmodule {\n  llvm.func @k()\n}\n",
+    ],
 )
 def test_texts_of_another_triton(bench: Bench, text: str) -> None:
     bench.begin()

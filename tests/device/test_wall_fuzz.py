@@ -221,9 +221,10 @@ def test_a_broken_frame_ends_the_stream(bench: Bench, head: bytes) -> None:
 
 TOKEN = re.compile(r"%\w+|\d+|[A-Za-z_][\w.]*|\S")
 WORDS = [
-    "f32", "f64", "f16", "bf16", "i1", "i8", "i32", "i64", "slt", "ult", "x", "y", "z", "tt.load", "tt.store", "tt.splat",
-    "arith.addf", "arith.addi", "arith.muli", "arith.divsi", "tt.addptr", "tt.get_program_id", "tt.int_to_ptr",
-    "tensor<16xf32>", "tensor<16xi32>", "!tt.ptr<f32>", "-1", "4294967296", "9223372036854775807", "0x7FC00000", "dense",
+    "f32", "f64", "f16", "bf16", "i1", "i8", "i32", "i64", "slt", "ult", "x", "y", "z", "tt.load", "tt.store",
+    "tt.splat", "arith.addf", "arith.addi", "arith.muli", "arith.divsi", "tt.addptr", "tt.get_program_id", "dense",
+    "tt.int_to_ptr", "tensor<16xf32>", "tensor<16xi32>", "!tt.ptr<f32>", "-1", "4294967296", "9223372036854775807",
+    "0x7FC00000",
 ]  # fmt: skip
 
 

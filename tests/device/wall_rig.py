@@ -253,7 +253,7 @@ class Bench:
             parts.append(bytes(data[:size]))
             data = data[size:]
         count = len(header["sizes"])
-        return Ended(header, parts[:count], parts[count:])
+        return Ended(header, parts[:count], parts[count:], bytes(data))
 
     def _deadline(self) -> float:
         return time.monotonic() + ANSWER_SECONDS
@@ -330,6 +330,7 @@ class Ended:
     header: dict[str, Any]
     data: list[bytes]
     masks: list[bytes]
+    tape: bytes = b""
 
     @property
     def error(self) -> dict[str, Any]:

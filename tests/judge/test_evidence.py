@@ -20,9 +20,9 @@ CANDIDATE = Candidate(source=DOUBLE)
 
 def evidence(**changes: object) -> Evidence:
     environment = {
-        "target": "interpreter",
+        "target": "vpe:permissive",
         "versions": {"torch": "2.13.0"},
-        "guards": ["ghost", "veil"],
+        "guards": ["fresh", "reads"],
         "dtypes": ["float32"],
         "seed": 3,
         "isolation": "namespaces",
@@ -37,7 +37,7 @@ def test_evidence_names_what_a_verdict_depends_on() -> None:
     found = evidence()
     assert found.candidate == CANDIDATE.digest
     assert (found.seed, found.dtypes, found.cases) == (3, ("float32",), None)
-    assert found.guards == ("ghost", "veil")
+    assert found.guards == ("fresh", "reads")
 
 
 def test_the_same_verdict_has_no_differences() -> None:
@@ -48,7 +48,7 @@ def test_the_same_verdict_has_no_differences() -> None:
     ("changes", "said"),
     [
         ({"kind": "wrong"}, "verdict passed, now wrong"),
-        ({"kind": "cheated", "guard": "ghost"}, "now cheated (guard ghost)"),
+        ({"kind": "cheated", "guard": "reads"}, "now cheated (guard reads)"),
         ({"cases_total": 6}, "5 cases, now 6"),
         ({"passed_by_dtype": {"float32": 4}}, "float32: 5 cases passed, now 4"),
         ({"passed_by_dtype": {"float32": 5, "int32": 1}}, "int32: 0 cases passed, now 1"),
@@ -68,10 +68,10 @@ def test_another_failing_case_is_a_difference() -> None:
     ("changes", "said"),
     [
         ({"versions": {"torch": "2.11.0"}}, "torch 2.13.0, now 2.11.0"),
-        ({"target": "vpe:pe64"}, "target interpreter, now vpe:pe64"),
-        ({"chip": "other"}, "the figures of interpreter have changed"),
-        ({"guards": ("ghost",)}, "guard veil is off now"),
-        ({"guards": ("ghost", "veil", "near")}, "guard near is new"),
+        ({"target": "vpe:pe64"}, "target vpe:permissive, now vpe:pe64"),
+        ({"chip": "other"}, "the figures of vpe:permissive have changed"),
+        ({"guards": ("fresh",)}, "guard reads is off now"),
+        ({"guards": ("fresh", "reads", "near")}, "guard near is new"),
         ({"isolation": "process"}, "isolation is another"),
     ],
 )
@@ -94,7 +94,7 @@ def test_the_command_judges_again(tmp_path: Path) -> None:
     file, out = tmp_path / "double.py", tmp_path / "e.json"
     file.write_text(DOUBLE)
     app, runner = build_app(), CliRunner()
-    common = ["--suite", "tiny", "--target", "interpreter", "--no-compile"]
+    common = ["--suite", "tiny", "--target", "vpe:permissive", "--no-compile"]
     first = runner.invoke(app, ["test", "double", str(file), *common, "--evidence", str(out)])
     assert first.exit_code == 0, first.output
     again = runner.invoke(app, ["verify", str(out)])

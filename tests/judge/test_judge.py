@@ -215,7 +215,11 @@ HOSTILE = {
     "loop": ("def wrapper(x):\n    while True:\n        pass\n", "timed_out", "3 s"),
     "sleep": ("import time\ndef wrapper(x):\n    time.sleep(1000)\n", "timed_out", "3 s"),
     "memory": ("def wrapper(x):\n    return torch.empty(10**11)\n", "raised", "memory"),
-    "device memory": ("def wrapper(x):\n    return torch.empty(10**11, device=x.device)\n", "raised", "out of device memory"),
+    "device memory": (
+        "def wrapper(x):\n    return torch.empty(10**11, device=x.device)\n",
+        "raised",
+        "out of device memory",
+    ),
     "device memory bit by bit": (
         "def wrapper(x):\n    return [torch.empty(1 << 28, device=x.device) for _ in range(20)]\n",
         "raised",

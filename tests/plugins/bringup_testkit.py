@@ -1,13 +1,19 @@
-"""A plug-in suite of a few hand-made operators, found by its entry point as a stranger's would be."""
+"""Plug-ins, found by their entry points as a stranger's would be: a suite of a few hand-made operators, and a target,
+a third chip beside those that ship, whose device is the simulator of `vpe` seen through a layer of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from bringup.errors import UnknownOperator
+from bringup.device import Call, Engine, Kernel
+from bringup.dialect import Dialect, load_dialect
+from bringup.errors import ConfigError, UnknownOperator
 from bringup.operators import CallShape, DocNode, Operator
 from bringup.suites import CaseInputs
+from bringup.targets import TargetDefaults
 from bringup.verdict import CaseId
 
 # A candidate that is right for the operator `double`; tests break it in one place each.
@@ -97,3 +103,71 @@ class TinySuite:
             case = CaseId(operator=operator, dtype=dtype, index=index, seed=seed)
             cases.append(CaseInputs(case=case, variant="", args=(x,), kwargs={}, reference=reference))
         return cases
+
+
+class ThirdTarget(TargetDefaults):
+    """A target as a vendor would write it: a name, a language, a compiler of texts, an engine."""
+
+    name = "third"
+    device = "third"
+
+    def __init__(self, profile: str | None = None) -> None:
+        if profile is not None:
+            raise ConfigError(f"target third:{profile}", "the third chip has no profiles", "give third")
+        self.profile = None
+
+    def dialect(self) -> Dialect:
+        return load_dialect("triton").model_copy(update={"name": "third"})
+
+    def environment(self) -> Mapping[str, str]:
+        return {"BRINGUP_VPE": "permissive"}
+
+    def triton_target(self) -> tuple[str, str | int, int]:
+        return "vpe", "permissive", 1
+
+    def toolchain(self) -> str:
+        return f"third 1.0 {super().toolchain()}"
+
+    def warm_up(self) -> None:
+        from bringup import vpe
+        from bringup.vpe import device  # noqa: F401
+
+        vpe.activate("permissive")
+        vpe.warm()
+
+    def compile_text(self, request: Mapping[str, Any]) -> Kernel:
+        from bringup.targets._vpe_engine import compile_for_vpe
+
+        return compile_for_vpe(_chip(), request)
+
+    def engine(self) -> Engine:
+        return ThirdEngine()
+
+
+def _chip() -> Any:
+    from bringup.vpe.profile import load_profile
+
+    return load_profile("permissive")
+
+
+class ThirdEngine:
+    """Passes everything on to a simulator, but for what real chips lack: a map of written bytes."""
+
+    exact = False  # a launch counts for all of the storages that it was given
+
+    def __init__(self) -> None:
+        from bringup.targets._vpe_engine import VpeEngine
+
+        self.simulator = VpeEngine(_chip())
+        self.alignment = 256
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "simulator":
+            raise AttributeError(name)
+        return getattr(self.simulator, name)
+
+    def launch(self, call: Call) -> str:
+        import numpy as np
+
+        blocks = [b and replace(b, written_by=np.ones(b.nbytes, np.uint8)) for b in call.blocks]
+        return self.simulator.launch(replace(call, blocks=blocks))

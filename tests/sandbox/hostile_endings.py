@@ -10,6 +10,9 @@ CRASHED, RAISED = ("crashed",), ("raised",)
 FRAME = """
 import json, os, struct
 
+TENSOR = {"t": 0, "dtype": "float32", "shape": [4], "stride": [1], "offset": 0}
+OWN = [0x5008_0000_0040, 16]  # where the first input lies
+
 def reply(header, payload=b"", announced=None):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     data = struct.pack(">IQ", len(text), len(payload) if announced is None else announced) + text + payload
@@ -18,7 +21,7 @@ def reply(header, payload=b"", announced=None):
 """
 
 
-def forged(name: str, expression: str, *, kinds: tuple[str, ...] = ("crashed", "wrong")) -> Hostile:
+def forged(name: str, expression: str, *, kinds: tuple[str, ...] = ("crashed", "wrong", "cheated")) -> Hostile:
     """Return a candidate that answers the judge itself and then ends."""
     return Hostile(name, wrapper(f"{expression}\nos._exit(0)", FRAME), kinds)
 
@@ -27,6 +30,7 @@ ENDINGS = [
     Hostile("segmentation fault", wrapper("ctypes.string_at(0)", "import ctypes"), CRASHED, "SIGSEGV"),
     Hostile("abort", wrapper("os.abort()"), CRASHED, "SIGABRT"),
     Hostile("kills itself", wrapper("os.kill(os.getpid(), 9)"), CRASHED, "SIGKILL"),
+    Hostile("sends itself a fault", wrapper("os.kill(os.getpid(), 11)"), ("crashed",), "SIGSEGV"),
     Hostile("unknown signal", wrapper("os.kill(os.getpid(), 40)"), CRASHED, "signal 40"),
     Hostile("exit code 0", wrapper("os._exit(0)"), CRASHED, "exit code 0"),
     Hostile("system exit", wrapper("raise SystemExit(0)"), RAISED, "SystemExit"),
@@ -42,7 +46,7 @@ ENDINGS = [
     Hostile("stops itself", wrapper("os.kill(os.getpid(), signal.SIGSTOP)", "import os, signal"), ("timed_out",)),
     Hostile(  # within the grace after the limit of 3 s
         "crashes when its time is up",
-        wrapper("time.sleep(3.2)\nos.kill(os.getpid(), 11)", "import os, time"),
+        wrapper("time.sleep(3.2)\nctypes.string_at(0)", "import ctypes, time"),
         ("timed_out",),
     ),
     Hostile("zombies", wrapper("for _ in range(20):\n    if os.fork() == 0:\n        os._exit(0)")),
@@ -87,12 +91,28 @@ ENDINGS = [
     forged("no JSON", "reply(b'{nonsense')"),
     forged("not a number", 'reply(b\'{"launches": NaN, "result": Infinity}\')'),
     forged("wrong types", "reply({'result': 1, 'after': 2, 'sizes': 3, 'launches': 'x', 'counters': 4})"),
-    forged("wrong findings", "reply({'found': 7})"),
-    forged("findings of nothing", "reply({'found': [[]]})"),
-    forged("specialisations of nothing", "reply({'specialisations': [1, None], 'result': None})"),
+    forged("nested below the limit", "reply(b'{\"result\":' + b'[' * 800 + b']' * 800 + b'}')"),
+    forged("nested a little", "reply(b'{\"result\":' + b'[' * 450 + b']' * 450 + b'}')"),
+    forged("nested in an argument", "reply(b'{\"result\": null, \"after\":' + b'[' * 450 + b']' * 450 + b'}')"),
+    forged("a list for devices", "reply({'result': None, 'after': [[], {}], 'devices': [[1]]})"),
     forged("a huge number of launches", "reply({'launches': 10**30, 'result': None})"),
-    forged("negative sizes", "reply({'result': None, 'after': [[], {}], 'sizes': [-1, -5]})"),
-    forged("huge sizes", "reply({'result': None, 'after': [[], {}], 'sizes': [1 << 60]})"),
+    forged("negative storages", "reply({'result': None, 'after': [[], {}], 'storages': [[-1, -5]]})"),
+    forged("huge storages", "reply({'result': None, 'after': [[], {}], 'storages': [[5 << 44, 1 << 60]]})"),
+    forged("the judge's memory", "reply({'result': TENSOR, 'after': [[], {}], 'storages': [[0x400000, 64]]})"),
+    forged("a result on no storage", "reply({'result': dict(TENSOR, t=9), 'after': [[TENSOR], {}], 'storages': []})"),
+    forged(
+        "a result without end",
+        "reply({'result': dict(TENSOR, shape=[1 << 40], stride=[0]), 'after': [[TENSOR], {}], 'storages': [OWN]})",
+    ),
+    forged(
+        "a result of many axes",
+        "reply({'result': dict(TENSOR, shape=[1] * 70, stride=[1] * 70), 'after': [[TENSOR], {}], 'storages': [OWN]})",
+    ),
+    forged(
+        "a result of no dtype",
+        "reply({'result': dict(TENSOR, dtype='nn'), 'after': [[TENSOR], {}], 'storages': [OWN]})",
+    ),
+    forged("half a tensor", "reply({'result': {'t': 0}, 'after': [[TENSOR], {}], 'storages': [OWN]})"),
     forged("error of another kind", "reply({'error': ['not', 'text']})", kinds=("crashed", "raised")),
     forged("empty error", "reply({'error': ''})", kinds=("crashed", "raised")),
 ]

@@ -77,8 +77,9 @@ RESOURCES = [
     Hostile("loop in the wrapper", wrapper("while True:\n    pass"), TIMED_OUT, degraded=False),
     Hostile(
         "loop in a kernel",
-        "@triton.jit\ndef kernel_loop(x):\n    i = 0\n    while i < 1:\n        i = i * 1\n\n"
-        + wrapper("if input.numel():\n    kernel_loop[(1,)](input)"),
+        "@triton.jit\ndef kernel_loop(x, n):\n    go = n\n    while go > 0:\n"
+        "        tl.store(x, tl.load(x) + 1)\n        go = tl.where(go > 1, go - 1, n)\n\n"
+        + wrapper("kernel_loop[(1,)](torch.empty_like(input).copy_(input), 5)"),
         TIMED_OUT,
         degraded=False,
     ),

@@ -20,7 +20,7 @@ from hostile_escapes import ESCAPES
 from hostile_resources import RESOURCES
 
 from bringup.candidate import Candidate
-from bringup.config import JudgeConfig
+from bringup.config import NO_CACHE, JudgeConfig
 from bringup.judge import JudgePool, _pool
 from bringup.judge.guards import guards_but
 from bringup.suites import get_suite
@@ -29,7 +29,9 @@ from bringup.verdict import Verdict
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ALL = [*RESOURCES, *ENDINGS, *ESCAPES]
 # No guard looks on: what holds here is the sandbox alone.
-CONFIG = JudgeConfig(case_seconds=30, candidate_seconds=60, memory_mb=1024, without_guards=tuple(guards_but(())))
+CONFIG = JudgeConfig(
+    case_seconds=30, candidate_seconds=60, memory_mb=1024, without_guards=guards_but(()), kernel_cache=NO_CACHE
+)
 # For what may end as a time-out; the rest must end by itself, however slow the machine.
 BRIEF = CONFIG.model_copy(update={"case_seconds": 3})
 
@@ -66,8 +68,8 @@ class Pools:
 @contextlib.asynccontextmanager
 async def pools() -> AsyncIterator[Pools]:
     async with (
-        JudgePool("interpreter", CONFIG, compiles=False) as patient,
-        JudgePool("interpreter", BRIEF, compiles=False) as brief,
+        JudgePool("vpe:permissive", CONFIG, compiles=False) as patient,
+        JudgePool("vpe:permissive", BRIEF, compiles=False) as brief,
     ):
         first, _ = await asyncio.gather(judged(patient, DOUBLE), judged(brief, DOUBLE))  # starts the processes
         yield Pools(patient, brief, first.environment["isolation"])

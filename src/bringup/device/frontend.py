@@ -9,7 +9,7 @@ import inspect
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -48,9 +48,11 @@ class KernelRefused(TritonError):  # type: ignore[misc]
 class FrontEnd:
     """Makes Triton compile for a target's language and launch over a stream."""
 
-    def __init__(self, handles: Handles, target: GPUTarget, name: str, also: Sequence[GPUTarget] = ()) -> None:
-        """`target`: for which Triton makes TTIR; `name`: of the device in PyTorch; `also`: checked toolchains."""
-        self.handles, self.target, self.name, self.also = handles, target, name, tuple(also)
+    def __init__(self, handles: Handles, target: GPUTarget, name: str) -> None:
+        """`target`: for which Triton makes TTIR; `name`: of the device in PyTorch."""
+        self.handles, self.target, self.name = handles, target, name
+        self.also: dict[str, GPUTarget] = {}
+        """Toolchains that only check kernels, by the name that the job gives them."""
         self.latest = ""  # name of the kernel that was compiled last
         self.real = {key: known.compiler for key, known in backends.items()}
 
@@ -78,8 +80,7 @@ class FrontEnd:
 
     def texts(self, src: Any, metadata: Any) -> Iterable[dict[str, Any]]:
         """The kernel for each of the toolchains that only check it."""
-        for target in self.also:
-            spec = f"{target.backend}:{target.arch}"
+        for spec, target in self.also.items():
             try:
                 yield {"target": spec, **_ttir(self.backend(target), target, src, metadata), "kernel": metadata.name}
             except Exception as error:

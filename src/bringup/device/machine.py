@@ -8,7 +8,6 @@ is told.
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 from bringup.device import frames
 from bringup.device.account import STATE, STREAM, Account, Allowance, Broken
 from bringup.device.engine import Call, Engine, Fault, Kernel
-from bringup.device.memory import WRITER, Block, Memory, check_extent, codes
+from bringup.device.memory import WRITER, Block, Map, Memory, check_extent, codes
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Malformed, unpack_descriptor
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, UPLOADED
@@ -120,6 +119,8 @@ class Machine:
             wrong = str(error)
         except Fault as fault:
             self.note(fault)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            wrong = f"no tensor: {error}"
         tape = self._finished_tape(storages, data) if self.tape is not None else b""
         header = {
             "account": self.account.to_json(),
@@ -178,10 +179,12 @@ class Machine:
             self.note(Broken(rule, f"the guest's command {command.name} names {error}"))
         except (Broken, Fault) as error:
             self.note(error)
-        except (struct.error, ValueError, TypeError, KeyError, OverflowError, RecursionError, RuntimeError) as error:
-            self._nonsense(command, error)
         except MemoryError:
             self.note(Fault("memory", "the host has no memory left for the device"))
+        except frames.Closed:
+            raise  # the referee is gone
+        except Exception as error:  # whatever our own libraries throw at what a command says
+            self._nonsense(command, error)
         return self._stopped(command)
 
     def _nonsense(self, command: Command, error: Exception) -> None:
@@ -222,7 +225,7 @@ class Machine:
             raise Malformed("two tensors of different dtypes or sizes, which no copy makes equal")
         taken, writers, _ = self.memory.torch_tensor(source)
         given, mine, block = self.memory.torch_tensor(target)
-        self._writable(block)
+        self._writable(block, mine)
         self.account.copies += 1
         self.account.copied_bytes += writers.size
         given.copy_(taken)
@@ -235,7 +238,7 @@ class Machine:
         given, mine, block = self.memory.torch_tensor(target)
         if len(body) - at != given.numel() * given.element_size():
             raise Malformed("an upload whose bytes do not fill its tensor")
-        self._writable(block)
+        self._writable(block, mine)
         self.account.uploads += 1
         self.account.uploaded_bytes += len(body) - at
         self.account.check_host_bytes(self.allowance)
@@ -244,9 +247,12 @@ class Machine:
             given.copy_(host.view(given.shape))
             mine[...] = UPLOADED
 
-    def _writable(self, block: Block) -> None:
+    def _writable(self, block: Block, codes: Map) -> None:
+        """Whether a copy may write a tensor with these codes."""
         if not block.writable:
             raise Fault("launch", f"a copy writes {block.describe()}, which this operator must leave as it is")
+        if codes.size > block.nbytes:
+            raise Malformed("a target whose elements lie on one another")
 
     def _read(self, body: memoryview) -> Answer:
         source, end = unpack_descriptor(body, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,13 +13,15 @@ import numpy.typing as npt
 
 from bringup.device import space
 from bringup.device.engine import Engine, Fault
-from bringup.device.wire import Descriptor, Malformed
+from bringup.device.wire import MOST_DIMENSIONS, Descriptor, Malformed
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, UPLOADED
 
 WRITER = 0x0F  # the part of a code that names the first writer
 WORDS = {0: "never written", LAUNCHED: "written by a kernel", INPUT: "an input", UPLOADED: "made on the host"}
 ITEM_BYTES = {"complex128": 16, "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "float32": 4, "int32": 4}
 ITEM_BYTES |= {"uint32": 4, "complex32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}  # others: 1
+MOST_REPEATED = 64 << 20  # bytes of a view that is larger than its storage
+LEAST_COUNTED = 1024  # bytes that a block counts for, however small: its record takes as much
 KEPT_FREED = 4096  # records of freed blocks, which name what a stale pointer meant
 
 Owner = Literal["guest", "input"]
@@ -59,7 +62,7 @@ class Memory:
     def __init__(self, engine: Engine, limit: int) -> None:
         """`limit`: bytes that may be live at once."""
         self.engine, self.limit = engine, limit
-        self.live = 0
+        self.live = self.kept = 0
         self.count = 0
         self._blocks: dict[int, Block] = {}
         self._bases: list[int] = []
@@ -93,7 +96,8 @@ class Memory:
         return block
 
     def _add(self, base: int, nbytes: int, owner: Owner, code: int) -> Block:
-        if self.live + nbytes > self.limit:
+        counted = max(nbytes, LEAST_COUNTED)
+        if self.live + counted > self.limit:
             raise Fault(
                 "memory",
                 f"out of device memory: {nbytes} bytes asked for, {self.live} of {self.limit} bytes in use",
@@ -102,7 +106,7 @@ class Memory:
         written_by = np.full(nbytes, code, np.uint8) if code else np.zeros(nbytes, np.uint8)
         block = Block(base, nbytes, self.count, owner, written_by)
         self.engine.allocate(block)
-        self.live += nbytes
+        self.live += counted
         bisect.insort(self._bases, base)
         self._blocks[base] = block
         return block
@@ -116,7 +120,10 @@ class Memory:
     def _end(self, block: Block) -> None:
         self.engine.release(block)
         block.freed, block.real, block.written_by = True, None, np.zeros(0, np.uint8)
-        self.live -= block.nbytes
+        if block.nbytes >= space.PAGE:
+            self.live -= block.nbytes
+        else:
+            self.kept += max(block.nbytes, LEAST_COUNTED)  # its page may hold others: it counts until the call ends
         self._freed.append(block.base)
         if len(self._freed) > 2 * KEPT_FREED:
             gone, self._freed = set(self._freed[:KEPT_FREED]), self._freed[KEPT_FREED:]
@@ -129,6 +136,7 @@ class Memory:
         for block in list(self._blocks.values()):
             if not block.freed:
                 self._end(block)
+        self.live, self.kept = self.live - self.kept, 0
 
     def at(self, base: int) -> Block:
         """The live block that begins at an address; raises Malformed."""
@@ -193,11 +201,16 @@ def item_bytes(dtype: str) -> int:
 
 
 def check_extent(offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...], nbytes: int) -> None:
-    """Raise Malformed where a tensor (offset and width in bytes, strides in elements) leaves `nbytes` bytes."""
-    if len(size) != len(stride) or min(offset, *size, *stride, 0) < 0:
-        raise Malformed("a tensor with negative sizes or strides")
+    """Raise Malformed where a tensor (offset and width in bytes, strides in elements) leaves `nbytes` bytes.
+
+    Also where it has more elements than any expanded view of so many bytes has a use for.
+    """
+    if len(size) != len(stride) or len(size) > MOST_DIMENSIONS or min(offset, *size, *stride, 0) < 0:
+        raise Malformed("a tensor with negative sizes or strides, or too many dimensions")
     if 0 in size:
         return
+    if math.prod(size) * width > max(MOST_REPEATED, nbytes):
+        raise Malformed("a view that repeats the elements of its storage too often")
     last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True)) * width + width
     if last > nbytes:
         raise Malformed("a tensor that reaches beyond its storage")

@@ -6,6 +6,7 @@ import linecache
 import select
 import socket
 import struct
+from collections import deque
 from typing import Any
 
 from bringup.device import frames
@@ -13,10 +14,13 @@ from bringup.device.account import STREAM, Broken
 from bringup.device.engine import Engine
 from bringup.device.machine import Machine
 from bringup.device.replay import replay
-from bringup.device.wire import HEAD, LARGEST, SOURCE, Command
+from bringup.device.wire import HEAD, LARGEST, LARGEST_TEXT, SOURCE, Command
 
 CHUNK = 1 << 20
 ANSWER_SECONDS = 5
+
+
+_LARGEST = {int(c): LARGEST_TEXT if c in (Command.KERNEL, Command.ALSO) else LARGEST for c in Command}
 
 
 class DeviceProcess:
@@ -27,6 +31,7 @@ class DeviceProcess:
         self.engine, self.control = engine, control
         self.guest: socket.socket | None = None
         self.buffer = bytearray()
+        self.waiting: deque[tuple[dict[str, Any], memoryview]] = deque()
         self.machine = Machine(engine, self._compile)
 
     # The loop ------------------------------------------------------------------------------------------------
@@ -42,6 +47,8 @@ class DeviceProcess:
         """Say that the device is ready, and answer until the referee closes its socket."""
         frames.send(self.control, {"ready": True})
         while True:
+            while self.waiting:
+                self._message(*self.waiting.popleft())
             watched = [self.control] if self.guest is None else [self.control, self.guest]
             ready, _, _ = select.select(watched, [], [])
             try:
@@ -75,7 +82,7 @@ class DeviceProcess:
         with memoryview(buffer) as view:
             while len(buffer) - at >= HEAD.size:
                 code, length = HEAD.unpack_from(buffer, at)
-                if length > LARGEST or code not in Command.__members__.values():
+                if code not in _LARGEST or length > _LARGEST[code]:
                     self.machine.note(Broken(STREAM, "the stream of commands is broken"))
                     at = len(buffer)  # no way to find the next command
                     self._hang_up()
@@ -104,15 +111,18 @@ class DeviceProcess:
     def _compile(self, digest: str, text: dict[str, Any]) -> tuple[dict[str, Any], memoryview]:
         """Have the referee compile a text, or find it in the store."""
         frames.send(self.control, {"compile": digest, **text})
-        header, payload = frames.receive(self.control)
-        if header.get("kernel") != digest:
-            raise RuntimeError("the referee answered something else")
-        return header, payload
+        while True:
+            header, payload = frames.receive(self.control)
+            if header.get("kernel") == digest:
+                return header, payload
+            self.waiting.append((header, payload))  # of a call whose guest did not wait for its kernel
 
     # The referee's messages ----------------------------------------------------------------------------------
 
     def _control_ready(self) -> None:
-        request, payload = frames.receive(self.control)
+        self._message(*frames.receive(self.control))
+
+    def _message(self, request: dict[str, Any], payload: memoryview) -> None:
         what = request["do"]
         if what == "guest":
             self._new_guest(request)

@@ -38,12 +38,13 @@ class Command(IntEnum):
 SOURCE = "candidate.py"  # under this name messages quote the candidate's lines
 HEAD = struct.Struct("<BI")
 LARGEST = 512 << 20  # bytes of one command: more is broken framing
+LARGEST_TEXT = 8 << 20  # of a command that carries a kernel's text
 ALLOCATION = struct.Struct("<QQ")
 ADDRESS = struct.Struct("<Q")
 POINTER = struct.Struct("<QQ")  # value, base of its storage
 LAUNCH = struct.Struct("<IiiiIH")  # kernel, grid, line, count of arguments
 _DESCRIPTOR = struct.Struct("<QQBB")
-MOST_DIMENSIONS = 64
+MOST_DIMENSIONS = 32
 
 DTYPES = (
     "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64",

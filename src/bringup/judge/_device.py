@@ -95,10 +95,7 @@ class Device:
 
     def serve(self) -> bool:
         """Answer one request for a kernel; raises DeviceLost. For a loop that waits for somebody else, too."""
-        try:
-            header, _ = frames.receive(self.control)
-        except frames.Closed:
-            raise DeviceLost("the device process has ended") from None
+        header, _ = self._frame()
         if "compile" not in header:
             raise DeviceLost("the device process said something out of turn")
         self._answer(header)
@@ -107,6 +104,12 @@ class Device:
     def _answer(self, request: dict[str, Any]) -> None:
         answer, binary = self.compile(request)
         self._send({"kernel": request["compile"], **answer}, (binary,) if binary else ())
+
+    def _frame(self) -> tuple[dict[str, Any], memoryview]:
+        try:
+            return frames.receive(self.control)
+        except (frames.Closed, frames.TooLarge, ValueError) as error:
+            raise DeviceLost(f"the device process has ended: {error}") from None
 
     def _send(self, header: dict[str, Any], payloads: Sequence[bytes | memoryview] = ()) -> None:
         try:
@@ -119,10 +122,7 @@ class Device:
             remaining = deadline - time.monotonic()
             if remaining <= 0 or not select.select([self.control], [], [], remaining)[0]:
                 raise DeviceLost("the device process does not answer", hangs=True)
-            try:
-                header, payload = frames.receive(self.control)
-            except frames.Closed:
-                raise DeviceLost("the device process has ended") from None
+            header, payload = self._frame()
             if "compile" not in header:
                 return header, payload
             self._answer(header)

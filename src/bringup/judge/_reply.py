@@ -6,6 +6,7 @@ from typing import Any
 
 from bringup.device.frames import TooLarge
 
+DEPTH = 64  # of a tree of values; each list of arguments takes two or three
 TEXTS = ("error", "raised", "compile_log", "kernel", "unencodable")
 
 
@@ -20,8 +21,24 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
     _require(reply, "error", reply.get("error") is None or bool(reply["error"].strip()))
     storages = reply.get("storages", [])
     _require(reply, "storages", isinstance(storages, list) and all(_is_storage(item) for item in storages))
+    for name in ("result", "after"):
+        _require(reply, name, _depth(reply.get(name)) <= DEPTH)
     _require(reply, "devices", isinstance(reply.get("devices") or [], list))
     return reply
+
+
+def _depth(value: Any) -> int:
+    """How deep a tree is nested; without recursion, which is what a deep one would break."""
+    depth, level = 0, [value]
+    while level and depth <= DEPTH:
+        depth += 1
+        level = [
+            child
+            for node in level
+            if isinstance(node, list | dict)
+            for child in (node if isinstance(node, list) else node.values())
+        ]
+    return depth
 
 
 def _is_storage(item: Any) -> bool:

@@ -23,6 +23,7 @@ _TEXT = """
 @old = global [19 x i64] zeroinitializer
 declare i64 @write(i32, ptr, i64)
 declare i32 @sigaction(i32, ptr, ptr)
+declare i32 @raise(i32)
 
 define void @touched(i32 %number, ptr %info, ptr %context) {{
 entry:
@@ -43,8 +44,8 @@ digits:
   %nibble = and i64 %moved, 15
   %small = icmp ult i64 %nibble, 10
   %zero = select i1 %small, i64 48, i64 87
-  %code = add i64 %nibble, %zero
-  %char = trunc i64 %code to i8
+  %letter = add i64 %nibble, %zero
+  %char = trunc i64 %letter to i8
   %place = add i64 %n, {length}
   %to = getelementptr i8, ptr %line, i64 %place
   store i8 %char, ptr %to
@@ -58,6 +59,14 @@ end:
   br label %out
 out:
   %given = call i32 @sigaction(i32 %number, ptr @old, ptr null)
+  %why = getelementptr i8, ptr %info, i64 8
+  %code = load i32, ptr %why
+  %sent = icmp sle i32 %code, 0
+  br i1 %sent, label %again, label %back
+again:
+  %raised = call i32 @raise(i32 %number)
+  br label %back
+back:
   ret void
 }}
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)

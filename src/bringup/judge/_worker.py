@@ -54,7 +54,7 @@ class Guests:
         _, descriptors, _, _ = socket.recv_fds(sock, 1, 1)
         self.handles.start(Stream(socket.socket(fileno=descriptors[0])))
         request, _ = frames.receive(sock)
-        self.frontend.also = tuple(GPUTarget(*gpu_target(spec)) for spec in request["compile_for"])
+        self.frontend.also = {spec: GPUTarget(*gpu_target(spec)) for spec in request["compile_for"]}
         try:
             wrapper = load(request["source"]).wrapper
         except BaseException as error:

@@ -117,6 +117,8 @@ def _devices(descriptors: list[int], sandbox: Sandbox, target: str) -> None:
             die_with_parent()
             try:
                 _device(socket.socket(fileno=found[0]), target)
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
             finally:
                 os._exit(0)
         os.close(found[0])

@@ -20,6 +20,7 @@ from bringup.vpe.errors import VpeCompileError, VpeFault, VpeLaunchError
 from bringup.vpe.profile import Profile
 
 POISON = 0xFF
+KEPT_BYTES = 1 << 20  # of addresses that ended calls have used: touched pages cost less than fresh ones
 
 
 def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
@@ -57,6 +58,8 @@ class VpeEngine:
         self.alignment = max(space.ALIGNMENT, chip.memory.allocation_alignment_bytes)
         self._storages: dict[int, Any] = {}
         self._counts = False
+        self._freed = 0, 0  # the stretch of freed blocks without one in use between them that was freed last
+        self._used = [(space.END, 0), (space.END, 0)]  # first address and end of what was handed out in each half
 
     def start(self, describe: Callable[[int], str]) -> None:
         """Map the range and make the profile current."""
@@ -67,18 +70,24 @@ class VpeEngine:
     def allocate(self, block: Block) -> None:
         """The memory is there; fill it with poison."""
         ctypes.memset(block.base, POISON, block.nbytes)
+        half = block.base >= space.MIDDLE
+        self._used[half] = (min(self._used[half][0], block.base), block.base + block.nbytes)
 
     def release(self, block: Block) -> None:
         """Wipe: whole pages go back to the system."""
         self._storages.pop(block.base, None)
-        if block.nbytes >= 2 * space.PAGE:
-            space.drop(block.base, block.nbytes)
-            head = -block.base % space.PAGE
-            ctypes.memset(block.base, POISON, head)
-            tail = (block.base + block.nbytes) % space.PAGE
-            ctypes.memset(block.base + block.nbytes - tail, POISON, tail)
-        else:
-            ctypes.memset(block.base, POISON, block.nbytes)
+        first, end = block.base, block.base + block.nbytes
+        # With what was freed just before it, so that pages between two freed blocks go, too.
+        begin, done = self._freed if 0 <= first - self._freed[1] <= 4 * space.ALIGNMENT else (first, first)
+        self._freed = begin, end
+        whole = max(-(-begin // space.PAGE), done // space.PAGE) * space.PAGE
+        last = end // space.PAGE * space.PAGE
+        if whole >= last:
+            ctypes.memset(first, POISON, block.nbytes)
+            return
+        space.drop(whole, last - whole)
+        ctypes.memset(first, POISON, max(whole - first, 0))
+        ctypes.memset(last, POISON, end - last)
 
     def tensor(self, block: Block, offset: int, dtype: Any, size: Sequence[int], stride: Sequence[int]) -> Any:
         """A CPU tensor on the range."""
@@ -138,6 +147,10 @@ class VpeEngine:
     def begin(self, mode: dict[str, Any]) -> None:
         """Take the order of the programs; forget older counters."""
         state.set_mode(seed=mode.get("order"))
+        for half, (first, end) in enumerate(self._used):
+            if end - first > KEPT_BYTES:  # of calls that are over
+                space.drop(first, end - first)
+                self._used[half] = (space.END, 0)
         state.clear_launches()
         self._counts = bool(mode.get("profile"))
 

@@ -1,0 +1,186 @@
+"""Device processes under the judge: they hang, are killed, run out of memory, are flooded; the next candidate works."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+from bringup_testkit import DOUBLE
+
+from bringup.candidate import Candidate
+from bringup.config import NO_CACHE, JudgeConfig
+from bringup.judge import JudgePool
+from bringup.suites import get_suite
+from bringup.verdict import Verdict
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+STREAM = """
+import json, os, signal, struct, time
+
+def stream():
+    for fd in range(4, 64):
+        try:
+            if os.readlink(f"/proc/self/fd/{fd}").startswith("socket:"):
+                return fd
+        except OSError:
+            pass
+
+def send(command, body, times=1):
+    data = (struct.pack("<BI", command, len(body)) + body) * times
+    while data:
+        data = data[os.write(stream(), data):]
+
+def reply(header):
+    text = json.dumps(header).encode()
+    os.write(3, struct.pack(">IQ", len(text), 0) + text)
+"""
+LOOP = DOUBLE.replace(
+    "    tl.store(y + i, v + v, mask=i < n)",
+    "    go = n\n    while go > 0:\n        tl.store(y + i, v + v, mask=i < n)\n"
+    "        go = tl.where(go > 1, go - 1, n)",
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool() -> AsyncIterator[JudgePool]:
+    async with JudgePool("vpe:pe64", JudgeConfig(case_seconds=3, memory_mb=1024, kernel_cache=NO_CACHE)) as judge:
+        yield judge
+
+
+async def judged(pool: JudgePool, source: str, **options: object) -> Verdict:
+    return await pool.judge(Candidate(source=source), get_suite("tiny").operator("double"), **options)
+
+
+def devices(pool: JudgePool) -> set[int]:
+    """The device processes of a pool: those that may touch the range of device memory."""
+    process = pool._parents["run"].process
+    assert process is not None
+    found = set()
+    for child in psutil.Process(process.pid).children(recursive=True):
+        try:
+            maps = Path(f"/proc/{child.pid}/maps").read_text()
+        except OSError:
+            continue
+        if any(line.startswith("500000000000-") and " rw-p " in line for line in maps.splitlines()):
+            found.add(child.pid)
+    return found
+
+
+async def test_one_device_process_serves_one_candidate_after_the_other(pool: JudgePool) -> None:
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+    before = devices(pool)
+    assert len(before) <= 1
+    for source in (DOUBLE.replace("v + v", "v + 1"), "def wrapper(x):\n    return x + x\n", DOUBLE):
+        await judged(pool, source)
+    assert devices(pool) == before
+
+
+async def test_a_fault_does_not_cost_the_simulators_process(pool: JudgePool) -> None:
+    await judged(pool, DOUBLE)
+    before = devices(pool)
+    verdict = await judged(pool, DOUBLE.replace("tl.load(x + i, mask=i < n)", "tl.load(x + i + 4096)"))
+    assert verdict.kind == "crashed"
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+    assert devices(pool) == before
+
+
+async def test_a_kernel_that_never_ends(pool: JudgePool) -> None:
+    verdict = await judged(pool, LOOP)
+    assert verdict.kind == "timed_out", verdict.summary
+    assert "3 s" in verdict.summary
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+    assert len(devices(pool)) <= 1
+
+
+@pytest.mark.parametrize("when", ["in a call", "between calls"])
+async def test_a_device_process_that_is_killed(pool: JudgePool, when: str) -> None:
+    await judged(pool, DOUBLE)
+    if not devices(pool):
+        pytest.skip("the device process shows nothing of itself to this user")
+    if when == "between calls":
+        for pid in devices(pool):
+            psutil.Process(pid).kill()
+        assert (await judged(pool, DOUBLE)).kind in ("passed", "crashed")
+    else:
+        slow = DOUBLE.replace("    n = x.numel()\n", "    n = x.numel()\n    time.sleep(1.5)\n")
+        judging = asyncio.ensure_future(judged(pool, "import time\n" + slow))
+        await asyncio.sleep(0.7)
+        for pid in devices(pool):
+            psutil.Process(pid).kill()
+        verdict = await judging
+        assert verdict.kind == "crashed", verdict.summary
+        assert "device process has ended" in verdict.summary
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+
+
+ENDINGS = {
+    "floods": ("while True:\n        send(2, bytes(8), 1000)", {"timed_out"}),
+    "floods with allocations": (
+        "at = 0x5000_0000_1000\n    while True:\n        send(1, struct.pack('<QQ', at, 64))\n        at += 128",
+        {"timed_out", "cheated", "raised", "crashed"},
+    ),
+    "reads no answers": ("while True:\n        send(9, b'', 1000)", {"timed_out", "crashed", "cheated", "raised"}),
+    "stalls in a command": ("os.write(stream(), struct.pack('<BI', 3, 100))\n    time.sleep(60)", {"timed_out"}),
+    "closes the stream": ("os.close(stream())", {"raised", "crashed", "wrong"}),
+    "announces the largest": (
+        "os.write(stream(), struct.pack('<BI', 4, 512 << 20))",
+        {"wrong", "timed_out", "cheated"},
+    ),
+    "asks for a kernel and dies": (
+        "send(6, json.dumps({'text': 'x', 'source': '', 'options': {}, 'args': [], 'constants': {}}).encode())\n"
+        "    os.kill(os.getpid(), 9)",
+        {"crashed"},
+    ),
+    "asks for a kernel and answers": (
+        "send(6, json.dumps({'text': 'y', 'source': '', 'options': {}, 'args': [], 'constants': {}}).encode())\n"
+        "    reply({'result': None, 'after': [[], {}], 'storages': []})\n    time.sleep(60)",
+        {"wrong", "crashed", "cheated", "raised"},
+    ),
+    "a text of 65 MiB": (
+        "body = {'text': 'x' * (65 << 20), 'source': '', 'options': {}, 'args': [], 'constants': {}}\n"
+        "    send(6, json.dumps(body).encode())\n    time.sleep(60)",
+        {"crashed", "cheated", "raised", "timed_out", "wrong"},
+    ),
+    "a result that is not there": (
+        "reply({'result': {'t': 9, 'dtype': 'float32', 'shape': [4], 'stride': [1], 'offset': 0}, 'after': [[], {}],"
+        " 'storages': []})\n    time.sleep(60)",
+        {"wrong", "crashed", "cheated"},
+    ),
+    "a nested answer": (
+        "text = b'{\"result\":' + b'[' * 450 + b']' * 450 + b', \"after\": [[], {}]}'\n"
+        "    os.write(3, struct.pack('>IQ', len(text), 0) + text)\n    time.sleep(60)",
+        {"wrong", "crashed"},
+    ),
+    "device memory": ("torch.empty(1 << 31, dtype=torch.uint8, device=x.device)", {"raised"}),
+    "addresses": (
+        "for _ in range(40):\n        torch.empty(1 << 30, dtype=torch.uint8, device=x.device)",
+        {"raised"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+async def test_a_hostile_guest_ends_as_a_verdict_and_the_next_candidate_works(pool: JudgePool, name: str) -> None:
+    body, kinds = ENDINGS[name]
+    honest = DOUBLE.replace("def wrapper", "def honest")
+    verdict = await judged(pool, f"{STREAM}\n{honest}\ndef wrapper(x):\n    {body}\n    return honest(x)\n", cases=(0,))
+    assert verdict.kind in kinds, (verdict.kind, verdict.summary)
+    assert len(verdict.summary.splitlines()) == 1
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+
+
+async def test_what_was_sent_outside_of_a_call_is_held_against_the_candidate(pool: JudgePool) -> None:
+    """While the module loads there is nothing to copy."""
+    source = (
+        STREAM + "\ntry:\n    torch.empty(4, device='vpe').copy_(torch.ones(4))\n    torch.vpe.synchronize()\n"
+        "except RuntimeError:\n    pass\n" + DOUBLE
+    )
+    verdict = await judged(pool, source)
+    assert (verdict.kind, verdict.guard) == ("cheated", "stream"), verdict.summary
+    assert "outside of a call of the wrapper" in verdict.summary
+    assert (await judged(pool, DOUBLE)).kind == "passed"
