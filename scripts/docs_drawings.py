@@ -22,6 +22,7 @@ text { font: 13px system-ui, sans-serif; fill: #1b232c; }
 .bad { fill: #fbe6e4; stroke: #c76b64; }
 .guest { fill: #fdf0d9; stroke: #cf9b3d; }
 .group { fill: none; stroke: #9fb0c0; stroke-dasharray: 4 3; }
+.wall { fill: #c3ccd5; }
 .edge { fill: none; stroke: #6b7a88; stroke-width: 1.3; }
 .tip { fill: #6b7a88; }
 .page { fill: #ffffff; }
@@ -30,14 +31,14 @@ text { font: 13px system-ui, sans-serif; fill: #1b232c; }
   .box { fill: #232b34; stroke: #566575; } .model { fill: #1d3048; stroke: #5b8fd0; }
   .good { fill: #1b3627; stroke: #43a974; } .bad { fill: #412422; stroke: #cf6f68; }
   .guest { fill: #3a2f1a; stroke: #c7983f; }
-  .group { stroke: #566575; } .edge { stroke: #8a98a6; } .tip { fill: #8a98a6; } .page { fill: #1e2129; }
+  .group { stroke: #566575; } .wall { fill: #4a5763; } .edge { stroke: #8a98a6; } .tip { fill: #8a98a6; } .page { fill: #1e2129; }
 }
 """.strip()
 
 
 def drawings(root: Path) -> dict[str, str]:
     """Return every drawing by name."""
-    return {"state-machine": state_machine(), "rooms": rooms(root), "processes": processes()}
+    return {"state-machine": state_machine(), "rooms": rooms(root), "processes": processes(), "wall": wall()}
 
 
 def svg(width: int, height: int, title: str, shapes: list[str]) -> str:
@@ -193,42 +194,99 @@ def rooms(root: Path) -> str:
     )
 
 
-# The judge's processes --------------------------------------------------------------------------------------------
+# The judge's processes ---------------------------------------------------------------------------------------------
 
 
 def processes() -> str:
     """Draw the process tree of one judge."""
-    shapes: list[str] = []
-
-    def arrow(points: str, words: str = "", x: float = 0, y: float = 0) -> None:
-        shapes.append(f'<path class="edge" d="{points}" marker-end="url(#tip)"/>')
-        if words:
-            shapes.append(f'<text class="small" x="{x:g}" y="{y:g}" text-anchor="middle">{escape(words)}</text>')
-
-    shapes += box(330, 14, 300, 52, ["bringup", "waits: models, store, judge"])
-    shapes += box(60, 118, 300, 52, ["warm parent “run”", "torch, Triton, OpInfo imported once"])
-    shapes += box(600, 118, 300, 52, ["warm parent “compile”", "Triton for real hardware, imported once"])
-    shapes += box(60, 222, 300, 68, ["referee, one a job", "rebuilds cases, computes references,", "compares, decides"])
-    shapes += box(60, 342, 300, 52, ["spawner", "forked before any reference was computed"])
-    shapes += box(600, 342, 300, 52, ["spawner", "one a job"])
-    shapes += box(60, 456, 300, 68, ["worker", "runs the candidate's wrapper,", "and nothing else"], "guest")
-    shapes += box(
-        600, 456, 300, 68, ["worker", "compiles the kernels for sm_90, gfx942, …", "and nothing else"], "guest"
-    )
-    shapes.append('<rect class="group" x="40" y="420" width="880" height="124" rx="10"/>')
-    shapes.append(
-        '<text class="small" x="480" y="538" text-anchor="middle">own namespaces, limits on memory, time and '
-        "processes, no network, no secrets</text>"
-    )
-    arrow("M420 66V92H210V116", "starts", 300, 88)
-    arrow("M540 66V92H750V116", "starts", 660, 88)
-    arrow("M210 170V220", "forks", 232, 200)
-    arrow("M210 290V340", "forks", 232, 320)
-    arrow("M210 394V454", "forks", 232, 412)
-    arrow("M750 170V340", "forks", 772, 260)
-    arrow("M750 394V454", "forks", 772, 412)
-    arrow("M360 488H420V270H364", "outputs, as bytes", 474, 385)
-    arrow("M598 500H540V246H364", "“it compiles”, or the log", 458, 238)
+    shapes: list[str] = ['<rect class="group" x="40" y="320" width="500" height="216" rx="10"/>']
+    shapes += box(400, 14, 300, 52, ["bringup", "waits: models, store, judge"])
+    shapes += box(40, 118, 750, 52, ["warm parent “run”", "torch, Triton and the target, imported once; no context"])
+    shapes += box(850, 118, 270, 52, ["warm parent “referee”", "torch and OpInfo, imported once; sees no GPU"])
+    for x, name, words in (
+        (60, "guests", "has the device of handles"),
+        (310, "compiles", "has the compiler"),
+        (570, "devices", "has the driver, no context"),
+    ):
+        shapes += box(x, 222, 210, 52, [f"service “{name}”", words])
+    shapes += box(850, 222, 270, 68, ["referee", "rebuilds cases, computes references,", "compares, decides"])
+    shapes += box(60, 342, 210, 36, ["init"])
+    shapes += box(310, 342, 210, 36, ["init"])
+    what = ["guest", "runs the candidate's wrapper;", "holds handles, no data;", "one for each candidate"]
+    shapes += box(60, 424, 210, 84, what, "guest")
+    what = ["compiling process", "text in, kernel out;", "holds no data;", "one for each candidate"]
+    shapes += box(310, 424, 210, 84, what, "guest")
+    what = ["device process", "memory, launches, account;", "serves one candidate after another,", "wiped in between"]
+    shapes += box(570, 424, 230, 84, what, "good")
+    shapes += _small(290, 528, "own namespaces, limits on memory, time and processes, no network, no secrets")
+    shapes += _small(685, 528, "runs nothing of a candidate's but compiled text")
+    shapes += _arrow("M470 66V92H415V116") + _arrow("M630 66V92H985V116")
+    shapes += _small(440, 86, "starts", "end") + _small(800, 86, "starts")
+    shapes += _arrow("M165 170V220") + _arrow("M415 170V220") + _arrow("M675 170V220") + _arrow("M985 170V220")
+    shapes += _small(290, 200, "forks, for each referee") + _small(1000, 200, "forks, for each of --jobs", "start")
+    shapes += _arrow("M165 274V340") + _arrow("M415 274V340") + _arrow("M675 274V422")
+    shapes += _arrow("M165 378V422") + _arrow("M415 378V422")
+    shapes += _small(290, 402, "fork, for each candidate") + _small(690, 350, "forks, after a fault again", "start")
+    shapes += _arrow("M985 290V466H802")
+    for line, words in enumerate(("inputs and outputs, as bytes;", "the account of each call;", "texts and compiled kernels")):
+        shapes += _small(978, 404 + 16 * line, words, "end")
     return svg(
-        960, 560, "The judge's processes: two warm parents, a referee, and workers that only run or compile", shapes
-    )
+        1160, 556,
+        "The judge's processes: a referee, and services that fork guests, compiling processes and devices", shapes,
+    )  # fmt: skip
+
+
+# The wall ---------------------------------------------------------------------------------------------------------
+
+
+def wall() -> str:
+    """Draw who is on which side of the wall, and what crosses it."""
+    shapes = [f'<rect class="wall" x="{x}" y="20" width="10" height="270" rx="2"/>' for x in (330, 790)]
+    what = ["guest", "the candidate's wrapper,", "Triton's front end;", "handles: shapes, strides,", "addresses without access"]
+    shapes += box(30, 50, 200, 210, what, "guest")
+    what = ["device process", "memory, and who wrote each byte;", "launches, faults, the clock;", "counts, and keeps the first",
+            "rule that is broken"]  # fmt: skip
+    shapes += box(450, 50, 220, 210, what, "good")
+    what = ["referee", "cases and references;", "compares, decides;", "runs no code of", "a candidate's"]
+    shapes += box(900, 50, 190, 130, what)
+    shapes += box(900, 226, 190, 64, ["compiling process", "sandboxed; thrown away", "with the candidate"], "guest")
+    for x1, x2, crossings in (
+        (230, 450, (
+            (90, True, "text of kernels (TTIR)", ""),
+            (144, True, "allocate, free, copy,", "upload, launch"),
+            (214, False, "counted reads;", "names of faults"),
+        )),
+        (670, 900, (
+            (84, False, "inputs, as bytes;", "compiled kernels"),
+            (124, True, "outputs, as bytes; who wrote each", ""),
+            (158, True, "the account, faults;", "texts to compile"),
+        )),
+    ):  # fmt: skip
+        for y, right, first, second in crossings:
+            shapes += _arrow(f"M{x1 + 2} {y}H{x2 - 2}" if right else f"M{x2 - 2} {y}H{x1 + 2}")
+            middle = (x1 + x2) / 2 - (5 if x1 == 230 else -10)
+            shapes += _plate(middle, y - 7, first) + (_plate(middle, y + 15, second) if second else [])
+    shapes += _arrow("M970 180V224") + _arrow("M1020 224V182")
+    shapes += _small(962, 206, "text", "end") + _small(1028, 206, "kernel", "start")
+    shapes += _arrow("M1092 115H1166") + _small(1130, 106, "verdict")
+    shapes += _arrow("M1130 140V330H130V262") + _arrow("M1130 330V140H1092")
+    shapes += _plate(600, 334, "shapes of the arguments; which handles are the result")
+    return svg(
+        1180, 356,
+        "The wall: the guest sends text and commands, the device process holds the data, the referee decides", shapes,
+    )  # fmt: skip
+
+
+def _arrow(points: str) -> list[str]:
+    return [f'<path class="edge" d="{points}" marker-end="url(#tip)"/>']
+
+
+def _small(x: float, y: float, words: str, anchor: str = "middle") -> list[str]:
+    return [f'<text class="small" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>']
+
+
+def _plate(x: float, y: float, words: str) -> list[str]:
+    """Small words over whatever runs behind them."""
+    width = 6.1 * len(words) + 6
+    plate = f'<rect class="page" x="{x - width / 2:.1f}" y="{y - 11:g}" width="{width:.1f}" height="14"/>'
+    return [plate, *_small(x, y, words)]

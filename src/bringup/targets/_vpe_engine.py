@@ -78,7 +78,8 @@ class VpeEngine:
         self._storages.pop(block.base, None)
         first, end = block.base, block.base + block.nbytes
         # With what was freed just before it, so that pages between two freed blocks go, too.
-        begin, done = self._freed if 0 <= first - self._freed[1] <= 4 * space.ALIGNMENT else (first, first)
+        neighbour = first <= space.after(self._freed[1], 0, self.alignment) and first >= self._freed[1]
+        begin, done = self._freed if neighbour else (first, first)
         self._freed = begin, end
         whole = max(-(-begin // space.PAGE), done // space.PAGE) * space.PAGE
         last = end // space.PAGE * space.PAGE
