@@ -18,7 +18,8 @@ from rich.progress import track
 from rich.table import Table
 
 from bringup.clients.recording import RecordingSet, find_set
-from bringup.config import JudgeConfig
+from bringup.config import NO_CACHE, JudgeConfig
+from bringup.device.account import STATE, STREAM
 from bringup.judge import JudgePool
 from bringup.judge.guards import IDS
 from bringup.suites import get_suite
@@ -27,6 +28,9 @@ OPS = (
     "add", "argmax", "cumsum", "exp", "gather", "masked_fill", "mm", "nn.functional.layer_norm", "scatter", "softmax",
     "sum", "where",
 )  # fmt: skip
+
+
+ALWAYS = (STREAM, STATE)  # without these rules there is no device: they cannot be switched off
 
 
 async def main() -> None:
@@ -41,7 +45,7 @@ async def main() -> None:
     chosen = {name: candidates[name] for name in options.ops if name in candidates}
     suite = get_suite("opinfo")
     settings: dict[str, tuple[str, ...]] = {"none": IDS, "all": ()}
-    settings |= {guard: tuple(g for g in IDS if g != guard) for guard in IDS}
+    settings |= {guard: tuple(g for g in IDS if g != guard) for guard in IDS if guard not in ALWAYS}
     seconds: dict[tuple[str, str], list[float]] = {}
     cold: dict[str, dict[str, float]] = {"none": {}, "all": {}}
     console = Console()
@@ -53,8 +57,8 @@ async def main() -> None:
         return verdict.seconds
 
     for setting, times in cold.items():
-        # A new pool has empty caches; references are computed by a first judgement without guards.
-        async with JudgePool(options.target, JudgeConfig(compile_for=())) as pool:
+        # Without a store of kernels a new pool knows none, and it computes its own references.
+        async with JudgePool(options.target, JudgeConfig(compile_for=(), kernel_cache=NO_CACHE)) as pool:
             for name in track(chosen, description=f"cold, {setting}", console=console):
                 times[name] = await once(pool, name, setting)
     async with JudgePool(options.target, JudgeConfig(compile_for=())) as pool:
@@ -64,7 +68,7 @@ async def main() -> None:
                 for setting in settings:
                     seconds.setdefault((name, setting), []).append(await once(pool, name, setting))
     table = Table("guard", "ratio to no guard", "worst operator")
-    for setting in (*IDS, "all"):
+    for setting in (*(name for name in settings if name not in {"none", "all"}), "all"):
         ratios = {n: statistics.median(seconds[n, setting]) / statistics.median(seconds[n, "none"]) for n in chosen}
         worst = max(ratios, key=ratios.__getitem__)
         table.add_row(setting, f"{statistics.geometric_mean(ratios.values()):.2f}", f"{worst} {ratios[worst]:.2f}")

@@ -2,10 +2,10 @@
 
     python benchmarks/judging.py [--rounds N]
 
-Prints, as medians over the rounds: the time from the request for a worker until the candidate is loaded in it (fork
-from the warm parent, namespaces, limits), the same for a fresh Python process that imports torch and Triton, and the
-cases per second of one judge process for three operators of different weight, without and with the compile
-for `sm_90`.
+Prints, as medians over the rounds: the time from the request for a guest until the candidate is loaded in it (fork
+from the warm parent, namespaces, limits), the start of a device process, the same for a fresh Python process that
+imports torch and Triton, and the cases per second of one judge process for three operators of different weight,
+without and with the compile for `sm_90`. The first time no kernel is known: the store of compiled ones is not used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import time
 
 from bringup.candidate import Candidate
-from bringup.config import JudgeConfig
+from bringup.config import NO_CACHE, JudgeConfig
 from bringup.judge import JudgePool
 from bringup.prompts import load_examples
 from bringup.suites import get_suite
@@ -44,10 +44,10 @@ async def main() -> None:
         await fresh_process()
         fresh.append(time.perf_counter() - began)
     print(f"a fresh process with torch and Triton: {statistics.median(fresh) * 1e3:.0f} ms")
-    config = JudgeConfig(compile_for=("cuda:sm_90",))
+    config = JudgeConfig(compile_for=("cuda:sm_90",), kernel_cache=NO_CACHE)
     for compiles in (False, True):
         async with JudgePool("vpe:permissive", config, compiles=compiles) as judge:
-            starts = []
+            starts, devices = [], []
             for name in OPERATORS:
                 operator = suite.operator(name)
                 candidate = Candidate(source=examples[name])
@@ -62,6 +62,7 @@ async def main() -> None:
                     else:
                         times.append(verdict.seconds)
                     starts.append(float(verdict.environment["start_ms"]))
+                    devices.append(float(verdict.environment["device_ms"]))
                 seconds = statistics.median(times)
                 what = "with" if compiles else "without"
                 print(
@@ -69,6 +70,7 @@ async def main() -> None:
                     f"({verdict.cases_total} cases in {seconds * 1e3:.0f} ms; the first time {first * 1e3:.0f} ms)"
                 )
             print(f"isolation: {statistics.median(starts):.1f} ms from request to loaded candidate")
+            print(f"device process: {max(devices):.1f} ms from request to first answer; one served all candidates")
 
 
 if __name__ == "__main__":

@@ -1,82 +1,124 @@
-"""Judge PyTorch with itself: every eligible operator's own CPU implementation, run as a candidate, must pass.
+"""Judge PyTorch with itself: every eligible operator's own CPU implementation must pass the comparison of its cases.
 
     python benchmarks/oracle.py [--suite opinfo|audit] [--ops GLOB] [--jobs N]
 
-What fails here is a fault of the suite or the judge, not of a kernel: a case that cannot cross the border, a result
-that differs between two runs, a mutation or alias misread. Guards and linter are off, since PyTorch does the work.
-It computes on host views of the memory of `vpe:permissive`, the whole operator at once, since torch would take some
-composite operators apart on a device from outside that the CPU has in one piece.
-Prints the cases per second and per judge process: the judge's own cost, with next to nothing to compute.
+What fails here is a fault of the suite or the comparison, not of a kernel: a case that cannot cross the border, a
+result that differs between two runs, a mutation or alias misread. A guest has no data to hand to PyTorch, so there is
+none: the referee's decision is given what a guest and its device would have answered, had they called the reference on
+their own copy of the inputs. Arguments and answers are encoded and decoded as they are on the way to a guest and back.
+Prints the cases per second and process: what references, encoding and comparison cost.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
+import json
+import multiprocessing
 import time
-from collections import Counter
-
-from bringup.candidate import Candidate
-from bringup.config import JudgeConfig
-from bringup.judge import JudgePool
-from bringup.judge.guards import IDS
-from bringup.operators import Operator
-from bringup.suites import get_suite, select
-from bringup.verdict import Verdict
-
-SOURCE = """
 import warnings
-warnings.simplefilter("ignore")
-from torch.utils._pytree import tree_map
-from bringup.suites import get_suite
-from bringup.vpe.device.fallback import _Exchange
-OP = get_suite("opinfo").operator({name!r})
-REFERENCE = get_suite("opinfo").materialise(OP.name, OP.dtypes[0])[0].reference
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
-def wrapper(*args, **kwargs):
-    exchange = _Exchange()
-    out = {{name: tree_map(exchange.out_to_host, kwargs.pop(name)) for name in ("out",) if name in kwargs}}
-    args, kwargs = tree_map(exchange.to_host, (args, kwargs))
+import torch
+
+from bringup.judge import _codec
+from bringup.judge._case import CaseJudge
+from bringup.judge._outcome import Outcome
+from bringup.judge._reply import check_reply
+from bringup.operators import DTYPES
+from bringup.suites import CaseInputs, get_suite, select
+from bringup.targets import get_target
+
+DEVICE = "vpe"
+GUARDS = frozenset({"outputs", "mutation", "aliasing"})  # of the comparison; no kernel runs, so nobody wrote a byte
+Findings = dict[str, list[tuple[str, str]]]  # by kind of outcome: case and summary
+
+
+def expected(inputs: CaseInputs) -> tuple[Any, Any, Any]:
+    """The reference's output and the arguments after the call."""
+    args, kwargs = _codec.clone_tree([tuple(inputs.args), dict(inputs.kwargs)])
     with torch.no_grad():
-        result = REFERENCE(*args, **kwargs, **out)
-    exchange.settle()
-    return tree_map(exchange.to_device, result)
-"""
+        return inputs.reference(*args, **kwargs), args, kwargs
 
 
-async def main() -> None:
+def answer(case: CaseJudge, request: dict[str, Any], payloads: list[memoryview]) -> tuple[dict[str, Any], Any]:
+    """Call the reference as a guest calls a wrapper: its reply, and the storages that the device would hold."""
+    storages = [_codec.storage_from(payload) for payload in payloads]
+    args, kwargs = (_codec.decode(request[key], lambda d: _codec.tensor_on(storages, d)) for key in ("args", "kwargs"))
+    held = _codec.Storages()
+    for storage in storages:
+        held.index(storage)
+    try:
+        with torch.no_grad():
+            result = case.inputs.reference(*args, **kwargs)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}", "raised": type(error).__name__}, held
+    try:
+        tree, after = _codec.encode(result, held), _codec.encode([args, kwargs], held)
+    except _codec.Unencodable as error:
+        return {"unencodable": str(error)}, held
+    return {"result": tree, "after": after, "devices": [DEVICE]}, held
+
+
+def decide(case: CaseJudge) -> Outcome:
+    """What the judge says of the reference's own answer to a case."""
+    try:
+        request, payloads = case.request(0.0)
+    except _codec.Unencodable as error:
+        return Outcome("untested", f"cannot be sent to the device: {error}")
+    reply, held = answer(case, json.loads(json.dumps(request)), payloads)
+    reply = check_reply(json.loads(json.dumps(reply)))
+    case.outputs(reply)
+    device = {"account": {"launches": 1}, "error": None, "wrong": "", "sizes": held.sizes(), "masks": []}
+    return case.decide(reply, device, memoryview(b"".join(held.payloads())), "")
+
+
+def judge(suite: str, name: str) -> tuple[str, int, Findings]:
+    """Judge the reference of one operator: cases that passed, and the others."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    operator = get_suite(suite).operator(name)
+    passed, others = 0, {}
+    for dtype in (dtype for dtype in operator.dtypes if dtype in DTYPES):
+        for inputs in get_suite(suite).materialise(name, dtype, 0):
+            outcome = decide(CaseJudge(inputs, operator, DEVICE, expected, GUARDS))
+            if outcome.kind == "passed":
+                passed += 1
+            else:
+                others.setdefault(outcome.kind, []).append((str(inputs.case), outcome.summary))
+    return name, passed, others
+
+
+def main() -> None:
     """Judge and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", default="opinfo")
     parser.add_argument("--ops", default="all")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    operators = select(get_suite(options.suite), [options.ops])
-    verdicts: dict[str, Verdict] = {}
-    async with JudgePool("vpe:permissive", JudgeConfig(without_guards=IDS), jobs=options.jobs, compiles=False) as judge:
-        limit = asyncio.Semaphore(options.jobs)
-
-        async def one(operator: Operator) -> None:
-            async with limit:
-                candidate = Candidate(source=SOURCE.format(name=operator.name))
-                verdicts[operator.name] = await judge.judge(candidate, operator, keep_going=True)
-
-        await judge.judge(Candidate(source=SOURCE.format(name="abs")), operators[0])  # imports are not judging
+    features = get_target(DEVICE).features
+    chosen = select(get_suite(options.suite), [options.ops])
+    names = [operator.name for operator in chosen if operator.not_applicable(features) is None]
+    kinds: Counter[str] = Counter()
+    cases = 0
+    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(judge, ["opinfo"] * options.jobs, ["abs"] * options.jobs))  # imports are not judging
         began = time.perf_counter()
-        await asyncio.gather(*(one(operator) for operator in operators))
+        for name, passed, others in pool.map(judge, [options.suite] * len(names), names):
+            failed = sum(map(len, others.values()))
+            cases += passed + failed
+            kinds[next(iter(others), "passed")] += 1
+            for kind, found in others.items():
+                where = f"{passed}/{passed + failed}"
+                print(f"{name:45} {kind:10} {where:>9} {found[0][0]:40} {found[0][1][:140]}", flush=True)
         seconds = time.perf_counter() - began
-    kinds = Counter(v.kind for v in verdicts.values())
-    cases = sum(v.cases_passed + len(v.failures) for v in verdicts.values())
-    for name, verdict in sorted(verdicts.items()):
-        if not verdict.passed:
-            done = f"{verdict.cases_passed}/{verdict.cases_total}"
-            print(f"{name:45} {verdict.kind:10} {done:>9} {verdict.case or ''!s:40} {verdict.summary[:140]}")
     print(dict(kinds))
     print(
-        f"{len(verdicts)} operators, {cases} cases in {seconds:.1f} s with {options.jobs} judges: "
-        f"{cases / seconds / options.jobs:.0f} cases/s per judge process"
+        f"{len(names)} operators, {cases} cases in {seconds:.1f} s with {options.jobs} processes: "
+        f"{cases / seconds / options.jobs:.0f} cases/s each"
     )
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -31,7 +31,8 @@ text { font: 13px system-ui, sans-serif; fill: #1b232c; }
   .box { fill: #232b34; stroke: #566575; } .model { fill: #1d3048; stroke: #5b8fd0; }
   .good { fill: #1b3627; stroke: #43a974; } .bad { fill: #412422; stroke: #cf6f68; }
   .guest { fill: #3a2f1a; stroke: #c7983f; }
-  .group { stroke: #566575; } .wall { fill: #4a5763; } .edge { stroke: #8a98a6; } .tip { fill: #8a98a6; } .page { fill: #1e2129; }
+  .group { stroke: #566575; } .wall { fill: #4a5763; }
+  .edge { stroke: #8a98a6; } .tip { fill: #8a98a6; } .page { fill: #1e2129; }
 }
 """.strip()
 
@@ -228,7 +229,8 @@ def processes() -> str:
     shapes += _arrow("M165 378V422") + _arrow("M415 378V422")
     shapes += _small(290, 402, "fork, for each candidate") + _small(690, 350, "forks, after a fault again", "start")
     shapes += _arrow("M985 290V466H802")
-    for line, words in enumerate(("inputs and outputs, as bytes;", "the account of each call;", "texts and compiled kernels")):
+    crossing = ("inputs and outputs, as bytes;", "the account of each call;", "texts and compiled kernels")
+    for line, words in enumerate(crossing):
         shapes += _small(978, 404 + 16 * line, words, "end")
     return svg(
         1160, 556,
@@ -242,10 +244,16 @@ def processes() -> str:
 def wall() -> str:
     """Draw who is on which side of the wall, and what crosses it."""
     shapes = [f'<rect class="wall" x="{x}" y="20" width="10" height="270" rx="2"/>' for x in (330, 790)]
-    what = ["guest", "the candidate's wrapper,", "Triton's front end;", "handles: shapes, strides,", "addresses without access"]
+    what = [
+        "guest",
+        "the candidate's wrapper,",
+        "Triton's front end;",
+        "handles: no data, only",
+        "shapes and addresses",
+    ]
     shapes += box(30, 50, 200, 210, what, "guest")
-    what = ["device process", "memory, and who wrote each byte;", "launches, faults, the clock;", "counts, and keeps the first",
-            "rule that is broken"]  # fmt: skip
+    what = ["device process", "memory, and who wrote each byte;", "launches, faults, the clock;"]
+    what += ["counts, and keeps the first", "rule that is broken"]
     shapes += box(450, 50, 220, 210, what, "good")
     what = ["referee", "cases and references;", "compares, decides;", "runs no code of", "a candidate's"]
     shapes += box(900, 50, 190, 130, what)

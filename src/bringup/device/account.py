@@ -17,7 +17,10 @@ class Allowance:
     read_inputs: bool = False
     """Whether reading an input is the operator itself (`item`)."""
     host_bytes: int | None = None
-    """Bytes that the host may make: uploads, arguments of launches, constants in kernels. None: no bound."""
+    """Bytes that the host may make: uploads, arguments of launches and copies, constants and structure of kernels.
+
+    None: no bound.
+    """
 
 
 class Broken(Exception):
@@ -38,6 +41,8 @@ class Account:
     uploads: int = 0
     uploaded_bytes: int = 0
     argument_bytes: int = 0
+    described_bytes: int = 0
+    """Where copies take from and put to: 16 bytes each."""
     constant_bytes: int = 0
     reads: int = 0
     read_bytes: int = 0
@@ -46,7 +51,7 @@ class Account:
     @property
     def host_bytes(self) -> int:
         """Everything that the host made."""
-        return self.uploaded_bytes + self.argument_bytes + self.constant_bytes
+        return self.uploaded_bytes + self.argument_bytes + self.described_bytes + self.constant_bytes
 
     def check_host_bytes(self, allowance: Allowance) -> None:
         """Raise Broken when the host has made more than it may."""
@@ -54,7 +59,8 @@ class Account:
             raise Broken(
                 HOST_BYTES,
                 f"the host made {self.host_bytes} bytes for this call ({self.uploaded_bytes} uploaded, "
-                f"{self.argument_bytes} in arguments of launches, {self.constant_bytes} as constants in kernels), "
+                f"{self.argument_bytes} in arguments of launches, {self.described_bytes} in places of copies, "
+                f"{self.constant_bytes} as constants and structure of kernels), "
                 f"{allowance.host_bytes} are allowed: values must be computed by kernels",
             )
 

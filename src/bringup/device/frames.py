@@ -89,9 +89,12 @@ class Channel:
         self.limit = limit
         self._buffer = bytearray()
 
-    def receive(self, deadline: float, drains: dict[int, Callable[[], bool]]) -> tuple[dict[str, Any], memoryview]:
-        """Return the next frame, or raise Closed, TooLarge, DeadlineExceeded (`deadline`: time.monotonic()).
+    def receive(
+        self, deadline: Callable[[], float], drains: dict[int, Callable[[], bool]]
+    ) -> tuple[dict[str, Any], memoryview]:
+        """Return the next frame, or raise Closed, TooLarge, DeadlineExceeded.
 
+        `deadline` is asked each time, for a time.monotonic(): what a drain does may move it.
         `drains` maps file descriptors to a function that reads what is there and says whether to go on watching.
         """
         with selectors.DefaultSelector() as selector:
@@ -102,7 +105,7 @@ class Channel:
                 frame = self._take()
                 if frame is not None:
                     return frame
-                remaining = deadline - time.monotonic()
+                remaining = deadline() - time.monotonic()
                 if remaining <= 0:
                     raise DeadlineExceeded
                 for key, _ in selector.select(remaining):

@@ -17,11 +17,13 @@ import numpy as np
 from bringup.device import frames
 from bringup.device.account import STATE, STREAM, Account, Allowance, Broken
 from bringup.device.engine import Call, Engine, Fault, Kernel
-from bringup.device.memory import WRITER, Block, Map, Memory, check_extent, codes
+from bringup.device.memory import WRITER, Block, Map, Memory, check_extent, codes, count_codes
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Malformed, unpack_descriptor
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, UPLOADED
 
+PLACE_BYTES = 16  # that a copy says by where it takes from and puts to
+OPERATIONS_A_BYTE = 4  # operations of a kernel's text: which one comes next says something, too
 CONSTANT_BYTES = 8  # a number in a kernel's text counts as much
 MOST_PRINTED = 1 << 16
 MOST_KERNELS = 1 << 16  # of one guest
@@ -52,6 +54,7 @@ class Machine:
         self.engine, self._compile_text = engine, compile
         self.loaded: dict[str, tuple[Kernel, Any]] = {}  # by digest; outlives guests
         self.refused: dict[str, dict[str, Any]] = {}
+        self.line = 0
         self.memory = Memory(engine, 0)
         self.renew(0)
 
@@ -161,6 +164,7 @@ class Machine:
 
     def obey(self, command: Command, body: memoryview) -> Answer | None:
         """Do what a command says; returns what a guest that asks is told. What goes wrong is noted, never raised."""
+        self.line = 0  # of the wrapper, where the command says it
         try:
             if command is Command.KERNEL:
                 return self._kernel(body)
@@ -201,6 +205,7 @@ class Machine:
         if isinstance(error, Fault):
             found = {"kind": error.kind, "text": error.text, "short": error.short, "dump": error.dump, "line": line}
         else:
+            line = line or self.line
             found = {"kind": "rule", "rule": error.rule, "text": str(error), "short": str(error), "line": line}
         if self.in_call:
             self.error = self.error or found
@@ -228,6 +233,8 @@ class Machine:
         self._writable(block, mine)
         self.account.copies += 1
         self.account.copied_bytes += writers.size
+        self.account.described_bytes += PLACE_BYTES
+        self.account.check_host_bytes(self.allowance)
         given.copy_(taken)
         mine[...] = np.where(writers != 0, writers | COPIED, 0)
 
@@ -276,6 +283,7 @@ class Machine:
 
     def _launch(self, body: memoryview) -> None:
         number, *grid, line, count = LAUNCH.unpack_from(body)
+        self.line = line
         launcher = self.launchers.get(number)
         if launcher is None or count != len(launcher.kinds):
             raise Malformed("a kernel that this guest has not compiled, or too few arguments")
@@ -304,7 +312,9 @@ class Machine:
         account.argument_bytes += 8 * (count + 1)
         if number not in self.used:
             self.used.add(number)
-            account.constant_bytes += CONSTANT_BYTES * int(launcher.kernel.facts.get("constants", 0))
+            facts = launcher.kernel.facts
+            account.constant_bytes += CONSTANT_BYTES * int(facts.get("constants", 0))
+            account.constant_bytes += int(facts.get("operations", 0)) // OPERATIONS_A_BYTE
         account.check_host_bytes(self.allowance)
         call = Call(
             launcher.loaded, (grid[0], grid[1], grid[2]), launcher.names, launcher.kinds, values, blocks,
@@ -384,9 +394,9 @@ class Machine:
             offset, stride = output["offset"] * width, tuple(output["stride"])
             check_extent(offset, width, size, stride, block.nbytes)
             by = codes(block.written_by, offset, width, size, stride)
-            found, counts = np.unique(by, return_counts=True)
-            writers[-1] = {str(int(code)): int(count) for code, count in zip(found, counts, strict=True)}
-            if INPUT | COPIED in found:
+            counts = count_codes(by)
+            writers[-1] = {str(code): count for code, count in counts.items()}
+            if INPUT | COPIED in counts:
                 masks[-1] = (by == INPUT | COPIED).any(axis=-1).astype(np.uint8).tobytes()
         return data, writers, masks
 

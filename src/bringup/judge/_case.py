@@ -17,7 +17,7 @@ from bringup.operators import Operator
 from bringup.suites import CaseInputs
 from bringup.verdict import Mismatch
 
-# What the host may make for a call, in bytes; docs/trust.md says why.
+# What the host may make for a call, in bytes; docs/decisions/0028-the-wall.md says why.
 HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS = 256, 64, 1 << 16
 ERROR_LINE = re.compile(r"[\w.]+(Error|Fault|Exception): ")
 GUARDED_ASPECTS = ("mutation", "aliasing")
@@ -42,6 +42,7 @@ class CaseJudge:
         self.tensors_returned: NamedTensors = []  # by the latest call, on the host
         self.tensors_after: NamedTensors = []  # the arguments after it
         self.storages = 0  # of the inputs, which come first in every answer
+        self.sent: list[dict[str, Any]] = []  # the tensors among the arguments, as they were described
         self.inputs = inputs
         self.operator = operator
         self.device = device
@@ -65,6 +66,7 @@ class CaseJudge:
             "seconds": seconds,
         }
         self.storages = len(storages.items)
+        self.sent = _codec.descriptions([request["args"], request["kwargs"]])
         return request, storages.payloads()
 
     def host_allowance(self) -> int:
@@ -85,7 +87,8 @@ class CaseJudge:
         self.tensors_returned = []
         stopped = device["error"] or {}
         if stopped.get("kind") == "rule":
-            return cheated(stopped["rule"], stopped["text"], stopped.get("line", 0), launches)
+            broken = cheated(stopped["rule"], stopped["text"], stopped.get("line", 0), launches)
+            return replace(broken, exception=str(reply.get("error") or ""))
         if stopped.get("kind") == "fault":
             text = _with_line(stopped)
             return Outcome("crashed", _headline(text), log=stopped["dump"] or text, exception=text, launches=launches)
@@ -180,7 +183,7 @@ class CaseJudge:
         self.tensors_after = inputs_after
         found = None
         if "mutation" in self.guards:
-            found = self._mutation(inputs_after, wanted_after)
+            found = self._mutation(inputs_after, wanted_after) or self._moved(reply["after"], wanted_after)
         if found is None and "aliasing" in self.guards:
             wanted = _codec.tensors_of(expected, "output")
             found = self._aliasing(wanted, self.tensors_returned, inputs_after, wanted_after)
@@ -224,6 +227,21 @@ class CaseJudge:
                 )
             if found is not None:
                 return found
+        return None
+
+    def _moved(self, after: Any, wanted: NamedTensors) -> Mismatch | None:
+        """Arguments lie where they lay: who holds a view of one must see what was written to it.
+
+        What the reference gives another shape (`out=` that is too small, `resize_`) may have moved.
+        """
+        now = _codec.descriptions(after)
+        for (path, old), (_, reference), before, then in zip(self.tensors, wanted, self.sent, now, strict=True):
+            if old.shape == reference.shape and old.stride() == reference.stride() and before != then:
+                return Mismatch(
+                    aspect="mutation",
+                    output=f"{path} after the call",
+                    message="the argument has other memory or strides than before; write into its own memory",
+                )
         return None
 
     def _aliasing(

@@ -87,13 +87,17 @@ class Guest:
         self.sock.settimeout(None)
 
     def receive(
-        self, deadline: float, meanwhile: dict[int, Callable[[], bool]] | None = None
+        self,
+        deadline: float,
+        meanwhile: dict[int, Callable[[], bool]] | None = None,
+        extra: Callable[[], float] = lambda: 0.0,
     ) -> tuple[dict[str, Any], memoryview]:
         """Wait for the answer; raises Closed, TooLarge or DeadlineExceeded.
 
-        `meanwhile` maps other descriptors to what is called when they are readable.
+        `meanwhile` maps other descriptors to what is called when they are readable; `extra` gives the seconds by
+        which that has moved the deadline.
         """
-        return self.channel.receive(deadline, {self._out: self._drain, **(meanwhile or {})})
+        return self.channel.receive(lambda: deadline + extra(), {self._out: self._drain, **(meanwhile or {})})
 
     def _drain(self) -> bool:
         """Read what the worker printed, keep its beginning and end; False at the end of the stream."""

@@ -28,7 +28,7 @@ from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore
 from bringup.judge._outcome import Outcome
 from bringup.judge._replaying import replay
-from bringup.judge._reply import check_reply
+from bringup.judge._reply import check_inputs, check_reply
 from bringup.judge._tidy import tidy
 from bringup.judge.guards import RERUNS
 from bringup.judge.guards._rerun import Rerunner
@@ -326,21 +326,23 @@ class JudgeJob:
         device, runner = self.referee.device, self.runner
         assert device is not None
         assert runner is not None
-        deadline = time.monotonic() + seconds + GRACE_SECONDS
+        deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
         request["bases"] = device.begin(mode, request["sizes"], payloads, deadline)
         reply: dict[str, Any] = {}
         outputs: list[dict[str, Any]] = []
         lost: Outcome | None = None
         try:
             runner.send(request, (), deadline)
-            reply, _ = runner.receive(deadline, {device.fd: device.serve})
+            reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
             check_reply(reply)
             outputs = case.outputs(reply)
+            check_inputs(reply, request)
         except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
-            lost = self._lost(error, seconds, deadline)
+            lost = self._lost(error, seconds, deadline + self.compiling.seconds - before)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
         storages = reply.get("storages", []) if lost is None else []
+        deadline += self.compiling.seconds - before  # the compiler has limits of its own
         done, data = device.end(storages, outputs, deadline + (0.0 if lost is None else GRACE_SECONDS))
         if done["replace"]:
             self._drop()

@@ -27,6 +27,13 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
     return reply
 
 
+def check_inputs(reply: dict[str, Any], request: dict[str, Any]) -> None:
+    """Raise ValueError unless an answer's first storages are those of the inputs, which the guest cannot exchange."""
+    sent = [[base, size] for base, size in zip(request["bases"], request["sizes"], strict=True)]
+    if "storages" in reply and reply["storages"][: len(sent)] != sent:
+        raise ValueError("the storages of the inputs are not those that were given")
+
+
 def _depth(value: Any) -> int:
     """How deep a tree is nested; without recursion, which is what a deep one would break."""
     depth, level = 0, [value]

@@ -33,7 +33,7 @@ class Guests:
         space.reserve(accessible=False)
         self.device = chosen.device
         self.compile_log = chosen.compile_log
-        self.handles = Handles(getattr(chosen, "alignment", space.ALIGNMENT))
+        self.handles = Handles(chosen.alignment)
         device.enable(remote=self.handles, name=self.device)
         chosen.guest_setup()
         self.frontend = FrontEnd(self.handles, GPUTarget(*chosen.triton_target()), self.device)

@@ -25,6 +25,7 @@ class Target(Protocol):
     profile: str | None
     features: frozenset[str]  # what operators may need: "complex", "defined_values", "cpu_reference", ...
     device: str  # name of the device in the guest's PyTorch: that of the tensors that a wrapper receives
+    alignment: int  # bytes: of the addresses that a wrapper's allocations get
     compile_for: tuple[str, ...]  # toolchains that also compile every launched kernel unless the run says otherwise
 
     def dialect(self) -> Dialect:
@@ -83,6 +84,7 @@ class TargetDefaults:
     """What most targets have in common: inherit it, and write what your chip does differently."""
 
     features: frozenset[str] = frozenset()
+    alignment = 64
     compile_for: tuple[str, ...] = ()
     worker_paths: tuple[str, ...] = ()  # files and directories that guests must be able to read, beside Python's own
 

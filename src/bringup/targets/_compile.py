@@ -67,6 +67,13 @@ def signature_of(module: Any) -> tuple[str, list[str]]:
     return name, [str(kind) for kind in module.get_function_signature(module.get_function(name))]
 
 
+def facts_of(module: Any) -> dict[str, Any]:
+    """What the device process must know of a kernel's text: its arguments, and how much its author put into it."""
+    text = str(module)
+    operations = sum(1 for line in text.splitlines() if " = " in line and not line.startswith("#"))
+    return {"signature": signature_of(module)[1], "constants": constants_in(text), "operations": operations}
+
+
 def constants_in(text: str) -> int:
     """How many numbers of its author's choice a kernel's text holds; each element of a table counts.
 
@@ -87,7 +94,7 @@ def compile_with_triton(target: tuple[str, str | int, int], request: Mapping[str
 
     module = verified(str(request["text"]))
     text = str(module)
-    name, signature = signature_of(module)
+    name, _ = signature_of(module)
     bare = _STRING.sub("", text)
     foreign = _FOREIGN.search(bare)
     if foreign is not None:
@@ -102,7 +109,7 @@ def compile_with_triton(target: tuple[str, str | int, int], request: Mapping[str
     finally:
         os.unlink(file.name)
     metadata = compiled.metadata
-    facts = {"signature": signature, "constants": constants_in(text), "prints": bool(_PRINTS.search(text))}
+    facts = {**facts_of(module), "prints": bool(_PRINTS.search(text))}
     for key in _FACTS:
         facts[key] = getattr(metadata, key, None)
     return Kernel(compiled.kernel, metadata.name or name, int(metadata.shared), facts)

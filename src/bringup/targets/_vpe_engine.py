@@ -14,7 +14,7 @@ import numpy as np
 
 from bringup.device import Call, Fault, Kernel, space
 from bringup.device.memory import Block
-from bringup.targets._compile import constants_in, signature_of, verified
+from bringup.targets._compile import facts_of, verified
 from bringup.vpe import launch, memory, state
 from bringup.vpe.errors import VpeCompileError, VpeFault, VpeLaunchError
 from bringup.vpe.profile import Profile
@@ -37,8 +37,7 @@ def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
     check_source(source, options)
     text = str(module)
     binary, name, local = compile_ttir(text, options)
-    facts = {"signature": signature_of(module)[1], "constants": constants_in(text)}
-    return Kernel(binary, name, local, facts)
+    return Kernel(binary, name, local, facts_of(module))
 
 
 @dataclass

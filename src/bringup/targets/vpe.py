@@ -34,6 +34,11 @@ class VpeTarget(TargetDefaults):
         except ProfileError as error:
             raise ConfigError(f"target vpe:{self.profile}", str(error)) from error
 
+    @property
+    def alignment(self) -> int:  # type: ignore[override]
+        """As the profile has it."""
+        return max(64, self.chip.memory.allocation_alignment_bytes)
+
     def dialect(self) -> Dialect:
         """Return upstream Triton's language as far as the profile allows it, and libdevice."""
         return self._dialect
