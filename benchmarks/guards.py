@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import NO_CACHE, JudgeConfig
 from bringup.device.account import STATE, STREAM
@@ -30,6 +31,7 @@ OPS = (
 )  # fmt: skip
 
 
+IDLE = Candidate(source="def wrapper(input):\n    return input")
 ALWAYS = (STREAM, STATE)  # without these rules there is no device: they cannot be switched off
 
 
@@ -59,6 +61,7 @@ async def main() -> None:
     for setting, times in cold.items():
         # Without a store of kernels a new pool knows none, and it computes its own references.
         async with JudgePool(options.target, JudgeConfig(compile_for=(), kernel_cache=NO_CACHE)) as pool:
+            await pool.judge(IDLE, suite.operator("abs"))  # imports are not judging
             for name in track(chosen, description=f"cold, {setting}", console=console):
                 times[name] = await once(pool, name, setting)
     async with JudgePool(options.target, JudgeConfig(compile_for=())) as pool:

@@ -44,7 +44,7 @@ def expected(inputs: CaseInputs) -> tuple[Any, Any, Any]:
 
 def answer(case: CaseJudge, request: dict[str, Any], payloads: list[memoryview]) -> tuple[dict[str, Any], Any]:
     """Call the reference as a guest calls a wrapper: its reply, and the storages that the device would hold."""
-    storages = [_codec.storage_from(payload) for payload in payloads]
+    storages = [_codec.storage_from(payload).clone() for payload in payloads]  # what numpy has seen cannot be resized
     args, kwargs = (_codec.decode(request[key], lambda d: _codec.tensor_on(storages, d)) for key in ("args", "kwargs"))
     held = _codec.Storages()
     for storage in storages:
