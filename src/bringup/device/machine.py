@@ -63,6 +63,7 @@ class Machine:
         self.memory.clear()
         self.memory = Memory(self.engine, limit)
         self.launchers: dict[int, _Launcher] = {}
+        self.registered = 0  # kernels since a call has ended last
         self.in_call = False
         self.open_account({})
         self.before: dict[str, Any] | None = None  # what went wrong outside of a call
@@ -131,6 +132,7 @@ class Machine:
             "printed": "".join(self.printed)[:MOST_PRINTED],
             "counters": self.engine.counters(),
             "also": self.also,
+            "kernels": self.registered,
             "sizes": [len(part) for part in data],
             "writers": writers,
             "masks": [len(mask) for mask in masks],
@@ -138,7 +140,7 @@ class Machine:
             "wrong": wrong,
             "replace": self.engine.broken(),
         }
-        self.in_call = False
+        self.in_call, self.registered = False, 0
         self.memory.clear()
         return header, [*data, *masks, tape]
 
@@ -343,6 +345,7 @@ class Machine:
             raise Malformed("more kernels than any program needs")
         number = len(self.launchers) + 1
         self.launchers[number] = self.launcher(request)
+        self.registered += 1
         kernel = self.launchers[number].kernel
         return {"number": number, "name": kernel.name, "shared": kernel.shared, "facts": kernel.facts}, b""
 

@@ -44,8 +44,10 @@ class Compiling:
             self._refused[key] = answer
         return self._refused[key], b""
 
-    def check(self, entries: list[dict[str, Any]]) -> Outcome | None:
-        """Compile kernels for other toolchains; return the first refusal."""
+    def check(self, entries: list[dict[str, Any]], kernels: int) -> Outcome | None:
+        """Compile kernels for other toolchains; return the first refusal. `kernels`: how many there are to check."""
+        if len(entries) < kernels * len(self._job["compile_for"]):
+            return Outcome("crashed", "the guest kept kernels back from the toolchains that check them")
         for entry in entries:
             target, name = str(entry.get("target", "")), str(entry.get("kernel", ""))
             if target not in self._job["compile_for"]:

@@ -19,16 +19,25 @@ from bringup import __version__
 from bringup.candidate import Candidate, digest
 from bringup.config import NO_CACHE, JudgeConfig, RunConfig
 from bringup.device.frames import PREFIX, pack
-from bringup.errors import EnvironmentFault
+from bringup.errors import ConfigError, EnvironmentFault
 from bringup.judge.guards import guards_but
 from bringup.linter import computes, read_allowance
 from bringup.operators import DTYPES, Operator
-from bringup.targets import get_target
+from bringup.targets import get_target, gpu_target
 from bringup.verdict import Verdict
 
 START_SECONDS = 180.0  # for the warm parent's imports on a busy machine
 # Workers see these variables and no others: no key, token or path of the user's reaches a candidate.
-PASSED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+PASSED_ENVIRONMENT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "BRINGUP_VPE_DUMPS",
+)
 SERVICES = ("guests", "compiles", "devices")  # what the warm parent of a target forks for each referee
 KNOWN_VERSIONS = ("torch", "triton", "numpy")
 Progress = Callable[[str, str], None]
@@ -72,6 +81,11 @@ class JudgePool:
         self.jobs = jobs
         wanted = self.target.compile_for if config.compile_for is None else config.compile_for
         self.compile_for = wanted if compiles else ()
+        for spec in self.compile_for:
+            try:
+                gpu_target(spec)
+            except ValueError as error:
+                raise ConfigError("judge.compile_for", str(error)) from None
         self.guards = guards_but(config.without_guards)
         self._free: asyncio.Queue[_Slot] | None = None
         self._slots: list[_Slot] = []

@@ -353,7 +353,7 @@ class JudgeJob:
         broken = (done["error"] or {}).get("kind") in ("rule", "fault")
         if lost is not None and not broken:
             return lost
-        failed = self.compiling.check(done["also"])
+        failed = self.compiling.check(done["also"], done["kernels"])
         printed = runner.output + done["printed"]
         return failed or case.decide(reply, done, data, printed)
 

@@ -15,16 +15,20 @@ RULES: tuple[type[RuleOfStream], ...] = (Reads, HostBytes, Stream, State)
 CHECKS: tuple[type[Check], ...] = (Provenance, Outputs, Mutation, Aliasing, Launches)
 RERUNS: tuple[type[Rerun], ...] = (Fresh, Near, Repeat)
 GUARDS: tuple[type[Guard], ...] = (*RULES, *CHECKS, *RERUNS)
+ALWAYS = (Stream.id, State.id)
 IDS: tuple[str, ...] = tuple(guard.id for guard in GUARDS)
 
 
 def guards_but(without: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids of all guards but some; raises UnknownName for an id that no guard has."""
+    """Return the ids of all guards but some; raises UnknownName for an id that no guard has.
+
+    Without `stream` and `state` nothing else could be counted: they stay.
+    """
     left_out = set(without)
     for name in left_out:
         if name not in IDS:
             raise UnknownName("guard", name, IDS)
-    return tuple(name for name in IDS if name not in left_out)
+    return tuple(name for name in IDS if name in ALWAYS or name not in left_out)
 
 
 def advice_of(guard: str) -> str:
