@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,11 @@ HEADERS = st.dictionaries(
 )
 
 
+def within(seconds: float) -> Callable[[], float]:
+    deadline = time.monotonic() + seconds
+    return lambda: deadline
+
+
 @given(HEADERS, st.lists(st.binary(max_size=50), max_size=3))
 def test_frames_arrive_as_they_were_sent(header: dict[str, Any], payloads: list[bytes]) -> None:
     one, other = socket.socketpair()
@@ -52,10 +58,10 @@ def test_a_channel_takes_frames_in_pieces(header: dict[str, Any], payload: bytes
             one.sendall(data[at : at + step])
             channel._fill()
         for _ in range(2):
-            got, rest = channel.receive(time.monotonic() + 1, {})
+            got, rest = channel.receive(within(1), {})
             assert (got, bytes(rest)) == (header, payload)
         with pytest.raises(frames.DeadlineExceeded):
-            channel.receive(time.monotonic(), {})
+            channel.receive(within(0), {})
 
 
 @pytest.mark.parametrize("data", [b"[1]", b"{", b"\xff", b"[" * 100_000, b"1" * 5000], ids=range(5))
@@ -64,7 +70,7 @@ def test_what_is_no_frame_is_refused_by_a_channel(data: bytes) -> None:
     with one, other:
         one.sendall(frames.PREFIX.pack(len(data), 0) + data)
         with pytest.raises(frames.TooLarge):
-            frames.Channel(other, 1 << 20).receive(time.monotonic() + 1, {})
+            frames.Channel(other, 1 << 20).receive(within(1), {})
 
 
 def test_frames_that_are_too_large_or_end_early() -> None:
@@ -353,11 +359,12 @@ for place in (space.BASE, space.MIDDLE, space.END - 1):
 
 
 def test_host_bytes_are_uploads_arguments_and_constants() -> None:
-    account = Account(uploaded_bytes=10, argument_bytes=20, constant_bytes=30)
-    account.check_host_bytes(Allowance(host_bytes=60))
+    account = Account(uploaded_bytes=10, argument_bytes=20, described_bytes=16, constant_bytes=30)
+    account.check_host_bytes(Allowance(host_bytes=76))
     account.check_host_bytes(Allowance())
-    with pytest.raises(Broken, match=r"60 bytes .*10 uploaded, 20 in arguments of launches, 30 as constants") as caught:
-        account.check_host_bytes(Allowance(host_bytes=59))
+    told = r"76 bytes .*10 uploaded, 20 in arguments of launches, 16 in places of copies, 30 as constants"
+    with pytest.raises(Broken, match=told) as caught:
+        account.check_host_bytes(Allowance(host_bytes=75))
     assert caught.value.rule == "host-bytes"
     with pytest.raises(Broken):
         account.check_host_bytes(Allowance(host_bytes=0))
