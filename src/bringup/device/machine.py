@@ -168,6 +168,9 @@ class Machine:
         """Do what a command says; returns what a guest that asks is told. What goes wrong is noted, never raised."""
         self.line = 0  # of the wrapper, where the command says it
         try:
+            if command in (Command.KERNEL, Command.SYNC):
+                self.account.waits += 1
+                self.account.check_waits()
             if command is Command.KERNEL:
                 return self._kernel(body)
             if command is Command.FREE:

@@ -18,6 +18,9 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
     """
     for name in TEXTS:
         _require(reply, name, reply.get(name) is None or isinstance(reply[name], str))
+        if reply.get(name) is not None:
+            # Half a surrogate is no text: it could be neither printed nor stored.
+            reply[name] = reply[name].encode("utf-8", "replace").decode("utf-8")
     _require(reply, "error", reply.get("error") is None or bool(reply["error"].strip()))
     storages = reply.get("storages", [])
     _require(reply, "storages", isinstance(storages, list) and all(_is_storage(item) for item in storages))
