@@ -66,6 +66,20 @@ def receive(sock: socket.socket, limit: int = 1 << 40) -> tuple[dict[str, Any], 
     return header, _exactly(sock, payload_size)
 
 
+def receive_line(sock: socket.socket) -> bytes:
+    """Receive one line from a blocking socket; raises Closed at the end of the stream."""
+    data = b""
+    while not data.endswith(b"\n"):
+        try:
+            chunk = sock.recv(65536)
+        except OSError as error:
+            raise Closed(str(error)) from error
+        if not chunk:
+            raise Closed("end of stream")
+        data += chunk
+    return data
+
+
 def _exactly(sock: socket.socket, size: int) -> memoryview:
     buffer = bytearray(size)
     view, got = memoryview(buffer), 0

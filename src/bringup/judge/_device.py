@@ -40,9 +40,9 @@ class Device:
         try:
             socket.send_fds(spawner, [b"device"], [theirs.fileno()])
             theirs.close()
-            self.pid = int(json.loads(_line(spawner))["pid"])
+            self.pid = int(json.loads(frames.receive_line(spawner))["pid"])
             header, _ = self._receive(time.monotonic() + START_SECONDS)
-        except (OSError, EOFError, DeviceLost) as error:
+        except (OSError, frames.Closed, DeviceLost) as error:
             self.control.close()
             raise DeviceFault(f"the device process did not start: {error}") from error
         if "fault" in header:
@@ -132,13 +132,3 @@ class Device:
         with contextlib.suppress(OSError):
             os.kill(self.pid, signal.SIGKILL)
         self.control.close()
-
-
-def _line(sock: socket.socket) -> bytes:
-    data = b""
-    while not data.endswith(b"\n"):
-        chunk = sock.recv(4096)
-        if not chunk:
-            raise EOFError("the process that forks devices has ended")
-        data += chunk
-    return data

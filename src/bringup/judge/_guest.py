@@ -52,7 +52,10 @@ class Guest:
         os.set_blocking(out_read, False)
         self.sock = ours
         self._process: int | None = None
-        answer = json.loads(_line(spawner))
+        try:
+            answer = json.loads(frames.receive_line(spawner))
+        except frames.Closed:
+            raise SandboxFault("the process that forks workers has ended") from None
         if "fault" in answer:
             self._forget()
             raise SandboxFault(answer["fault"])
@@ -199,14 +202,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "a real-time signal"
-
-
-def _line(sock: socket.socket) -> bytes:
-    """Read one line; raises SandboxFault when the spawner is gone."""
-    data = b""
-    while not data.endswith(b"\n"):
-        chunk = sock.recv(65536)
-        if not chunk:
-            raise SandboxFault("the process that forks workers has ended")
-        data += chunk
-    return data

@@ -8,7 +8,9 @@ import math
 import types
 from typing import Any
 
-FILENAME = "candidate.py"
+from bringup.device.wire import SOURCE
+
+FILENAME = SOURCE
 
 
 def provided_names() -> dict[str, Any]:
