@@ -26,7 +26,8 @@ class Target(Protocol):
     features: frozenset[str]  # what operators may need: "complex", "defined_values", "cpu_reference", ...
     device: str  # name of the device in the guest's PyTorch: that of the tensors that a wrapper receives
     alignment: int  # bytes: of the addresses that a wrapper's allocations get
-    subnormals: bool  # whether results below the smallest normal number are kept; False: the chip flushes them to zero
+    # Whether arithmetic keeps numbers below float32's smallest normal one; False: the chip may take them for zeros.
+    subnormals: bool
     compile_for: tuple[str, ...]  # toolchains that also compile every launched kernel unless the run says otherwise
     worker_paths: tuple[str, ...]  # files and folders that guests and compilers may read, beside Python's own
 
