@@ -40,9 +40,7 @@ def flushed_arguments(args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, Any] |
     return (args, kwargs) if found else None
 
 
-def called(
-    function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]
-) -> tuple[Any, tuple[Any, Any]] | None:
+def called(function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, tuple[Any, Any]] | None:
     """Return what a call on copies of its arguments gives, and the arguments afterwards; None where it is refused."""
     after = copy_arguments(args, dict(kwargs))
     try:

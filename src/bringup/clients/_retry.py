@@ -79,7 +79,6 @@ class Endpoint:
         self.where = hide_exactly(f"{name} {without_credentials(url)}", secrets)
         self.policy = policy
         self.discarded = Usage()  # tokens of tries whose replies could not be used
-        self.retried = 0
         self._secrets = secrets
         self._slots = asyncio.Semaphore(concurrency)
         self._timeout = timeout
@@ -103,7 +102,6 @@ class Endpoint:
             return seconds
 
         def told(state: RetryCallState) -> None:
-            self.retried += 1
             seconds = state.next_action.sleep if state.next_action else 0.0
             number = state.attempt_number + 1
             reason = _fault(state).reason
