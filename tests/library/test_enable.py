@@ -382,6 +382,24 @@ def test_overriding_a_devices_own_kernels(shared: Path) -> None:
     assert enabled.calls()["add.out"] == before
 
 
+def test_numbers_in_the_place_of_tensors(tmp_path: Path) -> None:
+    """Of `add` PyTorch's Python binding takes a number for a tensor, of `maximum` or `remainder` it does not."""
+    remainder = binary("(va.to(tl.float32) - tl.floor(va.to(tl.float32) / vb) * vb).to(t)")
+    library = make_library(tmp_path / "kernels", {"remainder.Tensor_out": remainder, "add.out": ADD})
+    a = torch.tensor([5.0, -7.0, 2.5])
+    with bringup.enable(library.path, device="vpe:permissive"):
+        for made in (a, a.to(torch.int32), a.bfloat16(), a[0]):
+            x = made.to("vpe")
+            for number in (3, 1.5):
+                expected = torch.remainder(made, number)
+                out = torch.empty(0, dtype=expected.dtype, device="vpe")
+                for result in (torch.remainder(x, number), torch.remainder(x, number, out=out)):
+                    assert result.dtype == expected.dtype
+                    same(result, expected)
+        y = a.to("vpe")
+        same(y.remainder_(2), torch.remainder(a, 2))
+
+
 def test_numbers_and_signatures_are_not_mixed_up(on: Any) -> None:
     x = torch.ones(3, dtype=torch.int32).to("vpe")
     assert (x + 1).dtype == torch.int32
