@@ -18,8 +18,9 @@ def features_of(source: str) -> tuple[str, ...]:
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
+        inner = {id(one.value) for one in ast.walk(function) if isinstance(one, ast.Attribute)}
         for one in ast.walk(function):
-            if isinstance(one, ast.Attribute) and (name := _dotted(one)):
+            if isinstance(one, ast.Attribute) and id(one) not in inner and (name := _dotted(one)):
                 found.add(name)
             elif _is_kernel(function) and isinstance(one, ast.For | ast.While):
                 found.add("for" if isinstance(one, ast.For) else "while")
