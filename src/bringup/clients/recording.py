@@ -131,10 +131,10 @@ class RecordingSet:
         """Return the recorded operators, sorted."""
         return sorted({*self._files, *self._texts})
 
-    def candidates(self) -> dict[str, Candidate]:
-        """Return the last candidate of every recorded operator that has one: what its dialog came to."""
+    def candidates(self, operators: Iterable[str] | None = None) -> dict[str, Candidate]:
+        """Return the last candidate of every recorded operator (or of `operators`) that has one: its dialog's end."""
         found: dict[str, Candidate] = {}
-        for operator in self.operators():
+        for operator in self.operators() if operators is None else operators:
             dialog = self.dialog(operator)
             for position in sorted(dialog):
                 parsed = parse_reply(dialog[position].text) if position[2] == "generate" else None
