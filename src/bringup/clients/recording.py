@@ -136,10 +136,12 @@ class RecordingSet:
         found: dict[str, Candidate] = {}
         for operator in self.operators():
             dialog = self.dialog(operator)
+            base = next((record.start for record in dialog.values() if record.start), None)
             for position in sorted(dialog):
-                parsed = parse_reply(dialog[position].text) if position[2] == "generate" else None
+                parsed = parse_reply(dialog[position].text, base) if position[2] == "generate" else None
                 if isinstance(parsed, Candidate):
                     found[operator] = parsed
+                    base = parsed.source  # what later edits are of
         return found
 
     def starts(self, operators: Iterable[str]) -> dict[str, str]:

@@ -36,6 +36,8 @@ class TaskContext(Record):
     target: str  # as the user names it: "vpe:pe64"
     dtypes: tuple[str, ...]
     words: PromptWords = PromptWords()
+    examples: bool = True  # show the dialect's worked examples
+    patches: bool = False  # later answers may be edits
 
 
 class RefineContext(TaskContext):
@@ -50,6 +52,8 @@ class FormatContext(Record):
 
     operator: Operator
     problem: FormatProblem
+    module: str = ""  # that edits did not fit
+    patches: bool = False
 
 
 class LintContext(Record):
@@ -58,6 +62,7 @@ class LintContext(Record):
     operator: Operator
     violations: tuple[Violation, ...]
     dialect: Dialect
+    patches: bool = False
 
 
 class VerdictContext(Record):
@@ -67,6 +72,7 @@ class VerdictContext(Record):
     verdict: Verdict
     debugger: str = ""  # crash: what the target's debugger said
     summary: str = ""  # compile: the summariser's text
+    patches: bool = False
 
 
 class AgainContext(Record):
@@ -88,6 +94,7 @@ class SystemContext(Record):
     """The system prompt."""
 
     target: str
+    patches: bool = False
 
 
 CONTEXTS: dict[Situation, type[Record]] = {

@@ -63,7 +63,7 @@ async def assemble(config: RunConfig, run_dir: Path) -> AsyncIterator[Services]:
         raise EnvironmentFault(f"target {config.target} cannot run here: {reason}")
     dialect = target.dialect()
     suite = get_suite(config.suite_spec)
-    prompts = PromptBook(dialect, config.target, suite.docs, config.dtypes, suite.words)
+    prompts = PromptBook(dialect, config.target, suite.docs, config.dtypes, suite.words, config.prompts)
     client = make_client(config.client, run_dir=run_dir, target=config.target)
     open_parts: list[Client | Judge] = [client]
     try:
