@@ -118,7 +118,7 @@ class RunConfig(Section):
     """Everything that defines a run."""
 
     suite: str = "opinfo"  # source of operators
-    ops: tuple[str, ...] = ("all",)  # globs, @file, all, recorded
+    ops: tuple[str, ...] = ("all",)  # globs, @file, all, recorded, @plan[:file][:number]
     skip: tuple[str, ...] = ()  # operators left out, as in `ops`
     dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")  # of the gate
     seed: int = 0  # of the cases' inputs

@@ -38,7 +38,7 @@ def run(
         Path | None, typer.Argument(metavar="[CONFIG.yaml]", help="Configuration; options win over it.")
     ] = None,
     ops: Annotated[
-        List, typer.Option("--ops", help="Operators: names, globs, @FILE, all, recorded; repeatable, or with commas.")
+        List, typer.Option("--ops", help="Operators: names, globs, @FILE, all, recorded, @plan[:N]; repeatable.")
     ] = None,
     skip: Annotated[
         List, typer.Option("--skip", help="Operators left out, as in --ops; with --resume, by this part of the run.")

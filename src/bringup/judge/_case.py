@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -35,6 +35,16 @@ DELIBERATE = re.compile(r"^\s+raise\b[^\n]*\n(?:[ ~^]*\n)?IndexError\b", re.MULT
 REFUSALS = ("RuntimeError", "ValueError", "TypeError", "NotImplementedError")
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What one call asked of the device."""
+
+    account: dict[str, Any] = field(default_factory=dict)
+    """As `bringup.device.account.Account` has it."""
+    counters: tuple[dict[str, Any], ...] = ()
+    """The target's, of each launch, where they were asked for."""
+
+
 class CaseJudge:
     """One case of one operator for a target's device."""
 
@@ -51,6 +61,7 @@ class CaseJudge:
         self.copies_count = copies_count
         self.guards = guards
         self.launches = 0  # in the call that passed
+        self.asked = Asked()  # in the same
         self.tensors_returned: NamedTensors = []  # by the latest call, on the host
         self.tensors_after: NamedTensors = []  # the arguments after it
         self.storages = 0  # of the inputs, which come first in every answer

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from bringup.candidate import digest
+from bringup.config import JudgeLimits
 from bringup.judge.job import VERSION, JudgeJob
 from bringup.verdict import CaseId, Record, Verdict
 
@@ -58,8 +59,22 @@ class MeasureJob(Record):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the whole job."""
+        """SHA-256 of the whole job: the name of what comes of it."""
         return digest(self.model_dump_json())
+
+    @property
+    def limits(self) -> JudgeLimits:
+        """Those of the judge job."""
+        return self.judge.limits
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a referee that has not answered must itself be at fault: it keeps its own limits."""
+        sides = 1 + len(self.against)
+        counts = self.judge.operator.case_counts
+        cases = sum(counts.get(d, 0) if chosen is None else len(chosen) for d, chosen in self.judge.cases.items())
+        timed = self.timing.warm_up_seconds + self.timing.seconds + self.limits.compile_seconds
+        return sides * (self.judge.patience + cases * timed)
 
 
 class Times(Record):
@@ -119,6 +134,7 @@ class Measured(Record):
     clock: Literal["device", "model"] = "device"  # whose time: a clock's, or a model of a chip
     device: str = ""  # name of the device, with its clocks where they are known
     seconds: float = 0.0  # that judging and timing took
+    notes: tuple[str, ...] = ()  # what a reader of the times must know: cases that were judged and not timed
     error: str | None = None  # why nothing could be timed although the verdict passed
 
     def speedup(self, against: str | None = None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -152,14 +153,15 @@ class Served:
 
     overload: str
     kernel: str
-    form: Literal["itself", "functional", "in-place"]
+    form: Literal["itself", "functional", "in-place", "out="]
 
 
 def forms(serving: Iterable[str], device: Device) -> list[Served]:
     """Return every overload that kernels serve on a device: their own, and other forms of the operator.
 
     On a device from outside PyTorch itself sends the functional and in-place forms of a structured operator to `out=`;
-    on `cuda` each form has a kernel of its own to be replaced.
+    on `cuda` each form has a kernel of its own to be replaced. Of other operators each form reaches the device: the
+    result of a functional kernel is copied to `out=`.
     """
     names = set(serving)
     found = [Served(name, name, "itself") for name in sorted(names)]
@@ -168,7 +170,8 @@ def forms(serving: Iterable[str], device: Device) -> list[Served]:
         schema = schemas.schema_of(name)
         functional = schemas.functional_of(name) if schema.outs else None
         twin = schemas.inplace_of(name)
-        for other, form in ((functional, "functional"), (twin, "in-place")):
+        out = None if schema.outs else schemas.out_of(name)
+        for other, form in ((functional, "functional"), (twin, "in-place"), (out, "out=")):
             if other is None or other in taken:
                 continue
             if not device.builtin and schemas.is_composed(other):
@@ -198,7 +201,7 @@ def route(overload: str, choice: Choice, device: Device, *, fallback: str | None
         if served.form == "itself":
             return Route(overload, "kernel", "its own kernel", entries)
         word = "its result is allocated and given to" if served.form == "functional" else "its tensor is given to"
-        if served.form == "in-place" and not schemas.schema_of(served.kernel).outs:
+        if served.form != "functional" and not schemas.schema_of(served.kernel).outs:
             word = "its tensor receives the result of"
         return Route(overload, "form", f"{word} the kernel of {served.kernel}", entries)
     refused = choice.refused.get(overload)
@@ -227,13 +230,43 @@ def decomposed(overload: str) -> bool:
 
 
 def decomposition(operator: Any) -> Any:
-    """Return PyTorch's decomposition in Python of an operator; None where there is none but a name for itself."""
+    """Return PyTorch's decomposition in Python of an operator, or ours where it has none.
+
+    None where there is none but a name for itself.
+    """
     import torch
     from torch._decomp import decomposition_table
 
+    from bringup.library.compositions import OURS
+
+    if (ours := OURS.get(operator._schema.name.partition("::")[2])) is not None:
+        return ours
     # What has the name of a primitive is not taken apart: its decomposition is that primitive, which is the operator.
     name = operator._schema.name.partition("::")[2]
-    return None if hasattr(torch.ops.prims, name) else decomposition_table.get(operator)
+    if hasattr(torch.ops.prims, name) or operator not in decomposition_table:
+        return None
+    return _writing(operator, decomposition_table[operator])
+
+
+def _writing(operator: Any, decomposition: Any) -> Any:
+    """Let a decomposition that knows the functional form only write to the tensors that an `out=` form was given."""
+    outs = [p.name for p in operator._schema.arguments if p.kwarg_only and p.alias_info and p.alias_info.is_write]
+    parameters = inspect.signature(decomposition).parameters
+    if not outs or any(p.kind == p.VAR_KEYWORD for p in parameters.values()) or set(outs) <= set(parameters):
+        return decomposition
+
+    def write(*args: Any, **kwargs: Any) -> Any:
+        given = [kwargs.pop(name) for name in outs]
+        made = decomposition(*args, **kwargs)
+        if made is NotImplemented:
+            return made
+        for out, one in zip(given, made if len(given) > 1 else (made,), strict=True):
+            if out.shape != one.shape:
+                out.resize_(one.shape)
+            out.copy_(one)
+        return given[0] if len(given) == 1 else tuple(given)
+
+    return write
 
 
 def generate(overload: str, target: str) -> str:

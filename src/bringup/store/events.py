@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, model_validator
 
 from bringup.candidate import FormatProblem
 from bringup.clients import Usage
@@ -252,7 +252,6 @@ Event = Annotated[
 ]
 _CLASSES: dict[str, Any] = {cls.model_fields["kind"].default: cls for cls in get_args(get_args(Event)[0])}
 EVENT_KINDS: tuple[str, ...] = tuple(_CLASSES)
-EventAdapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def load_event(kind: str, payload: str) -> Event:
