@@ -38,6 +38,7 @@ MIN_GAIN = 1.2  # of a node over its parent
 CONTEXT = 2  # unchanged lines around a change
 _MOST_TOKENS = 1000  # of a file's body
 _REPORT_LINES, _REPORT_WIDTH = 14, 300
+_FEATURES = ("tl.", "libdevice.")
 _SPEED = tuple(concern for concern in CONCERNS if concern not in ("correctness", "debugging"))
 _CONCERNS = {"wrong": ("correctness", "debugging"), "cheated": ("correctness",), "timed_out": ("latency", "debugging")}
 
@@ -251,7 +252,7 @@ def _lesson(
             "specificity": "operator",
             "kinds": kinds_of(operator),
             "operators": (operator,),
-            "features": tuple(name for name in features_of(new) if "." in name and name in touched),
+            "features": tuple(name for name in features_of(new) if name.startswith(_FEATURES) and name in touched),
             "sources": (source,),
             "evidence": "run",
             "results": (result,),
