@@ -180,7 +180,7 @@ class Judging:
         self.source = job.candidate.source
         self.parameters = job.candidate.parameters()
         self.needs_launch = computes(job.operator)
-        self.one_copy = moves(job.operator)
+        self.moves = moves(job.operator)
         self.reads = read_allowance(job.operator)
         self.started = time.monotonic()
         self.deadline = self.started + job.limits.candidate_seconds
@@ -404,12 +404,13 @@ class Judging:
 
     def _mode(self, case: CaseJudge) -> dict[str, Any]:
         """How the device process takes a call of this case."""
-        one_copy = self.one_copy and "provenance" in self.guards and not case.copies_count
+        by_sizes = self.moves and not (self.operator.indexed and len(case.tensors) > 1)
+        in_order = by_sizes and "provenance" in self.guards and not case.copies_count
         return {
             # An `out=` or in-place case is there to be written.
             "read_only": "mutation" in self.guards and not (self.operator.mutates or case.inputs.requires),
-            "one_copy": one_copy,
-            "largest": case.largest() if one_copy else 0,  # needs the reference's answer
+            "arguments": case.placed() if in_order else None,
+            "results": case.result_sizes() if in_order else [],
             "profile": self.job.report.profile,
             "read_bytes": self.reads.nbytes if "reads" in self.guards else 1 << 40,
             "read_inputs": self.reads.inputs or "reads" not in self.guards,

@@ -114,6 +114,15 @@ def functional_of(name: str) -> str | None:
 
 
 @functools.cache
+def out_of(name: str) -> str | None:
+    """Return the `out=` overload of a functional one, or None."""
+    schema = schema_of(name)
+    if schema.outs or schema.writes_inputs:
+        return None
+    return next((other for other in overloads(name.partition(".")[0]) if functional_of(other) == name), None)
+
+
+@functools.cache
 def inplace_of(name: str) -> str | None:
     """Return the in-place overload with the same parameters as a functional or `out=` one, or None.
 
