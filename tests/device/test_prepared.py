@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from bringup.device.machine import Machine
 from bringup.device.prepared import Prepared
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import ALLOCATION, LAUNCH, POINTER, Command, Descriptor
-from bringup.judge import _bench
+from bringup.judge import _bench, _player
 from bringup.judge.measuring import Timing
 from bringup.targets._cuda_driver import CudaError, Driver, Function
 from bringup.targets._cuda_engine import CudaEngine, Gpu
@@ -212,3 +213,20 @@ def test_too_little_memory_for_copies_is_no_end_of_it() -> None:
     assert answer["error"] is None
     answer, _ = bench(one, driver, TWOS, memory=2 * 1024)
     assert "out of device memory" in answer["error"]
+
+
+def test_a_packed_tape_is_played_without_a_compiler(tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answer(text: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        asked.append(text)
+        return {"name": "kernel_k", "shared": 0, "facts": {"signature": ["*fp32", "*fp32"]}}, b"cubin"
+
+    _player.pack(tmp_path, tape(TWOS).pack(), answer)
+    assert asked == [{"text": "t", "source": "", "options": {}}]
+    driver = HostDriver(double)
+    engine = CudaEngine(0, lambda number: Gpu(driver, torch.device("cpu"), 0))
+    said = _player.play(tmp_path, engine, 4, "")
+    assert len(driver.launches) == 5
+    assert [nbytes for _, _, nbytes in said["blocks"]] == [4 * N] * 3
+    assert driver.launches[0][0] in {address for _, address, _ in said["blocks"]}

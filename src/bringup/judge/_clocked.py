@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import os
 import statistics
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bringup.judge._bench import deadline
 from bringup.judge._case import CaseJudge, tape_name
 from bringup.judge._device import Device, DeviceLost
 from bringup.judge._measuring import NOTHING_TIMED, baseline_job, idle_note
+from bringup.judge._player import pack
 from bringup.judge._turns import Side, doubts, times_of
 from bringup.judge._wire import Assignment
 from bringup.judge.measuring import COMPILE, CaseTiming, Diagnosis, Measured, MeasureJob, Times
@@ -193,19 +196,26 @@ class Clocked:
 
     def _diagnosis(self, case: CaseJudge, answer: dict[str, Any]) -> Diagnosis:
         kernels = [{**one, "binary": base64.b64decode(one["binary"])} for one in answer.get("kernels", [])]
-        return diagnose(
-            Seen(
-                target=self.job.judge.target.name,
-                seconds=statistics.median(answer["samples"][CANDIDATE]),
-                launches=answer.get("counters", []),
-                account=case.asked.account,
-                facts=self.referee.target.facts(),
-                source=self.job.judge.candidate.source,
-                least_bytes=case.least_bytes(),
-                kernels=kernels,
-                tape=os.path.join(self.folder, tape_name(case.inputs.case)),
+        with tempfile.TemporaryDirectory(dir=self.referee.scratch, prefix="player-") as folder:
+            own = _read(os.path.join(self.folder, tape_name(case.inputs.case)))
+            compiling = self.referee.compiling(self.assignment, lambda: self.referee.worker(self.job.limits))
+            try:
+                pack(Path(folder), own or b"", compiling.answer)
+            finally:
+                compiling.close()
+            return diagnose(
+                Seen(
+                    target=self.job.judge.target.name,
+                    seconds=statistics.median(answer["samples"][CANDIDATE]),
+                    launches=answer.get("counters", []),
+                    account=case.asked.account,
+                    facts=self.referee.target.facts(),
+                    source=self.job.judge.candidate.source,
+                    least_bytes=case.least_bytes(),
+                    kernels=kernels,
+                    folder=folder,
+                )
             )
-        )
 
 
 def health_notes(states: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -22,6 +22,7 @@ from bringup.judge._scratch import Scratch
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import JudgeJob, Progress, Replayed, ReplayJob
 from bringup.judge.measuring import Measured, MeasureJob
+from bringup.judge.profilers import DEVICES
 from bringup.operators import Operator
 from bringup.targets import get_target
 from bringup.verdict import Environment, Verdict
@@ -207,6 +208,7 @@ class JudgePool:
                     **environment,
                     **{name: os.environ[name] for name in HOST_ENVIRONMENT if name in os.environ},
                     "CUDA_VISIBLE_DEVICES": "",
+                    DEVICES: os.environ.get("CUDA_VISIBLE_DEVICES", "all"),  # for profilers, which it starts
                     "ROCR_VISIBLE_DEVICES": "",
                     "XDG_CACHE_HOME": user_cache(),
                 }

@@ -15,6 +15,8 @@ import traceback
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -31,8 +33,10 @@ from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore
 from bringup.judge._others import CRASHES, different, look_on, sorts
 from bringup.judge._outcome import Outcome, raised_line
+from bringup.judge._player import pack
 from bringup.judge._replaying import replay
 from bringup.judge._reply import check_inputs, check_reply
+from bringup.judge._sanitizing import examine
 from bringup.judge._tidy import tidy
 from bringup.judge._wire import Answer, Assignment, CaseDone
 from bringup.judge.faults import advised, ledger_beside
@@ -225,6 +229,7 @@ class Judging:
                     case.asked, case.reply = self.latest, self.reply
                     passed.append(case)
                 else:
+                    outcome = self._examined(outcome, case)
                     failures.append(self._verdict(outcome, inputs.case))
                     results.append(self._result(outcome, inputs, time.monotonic() - began))
                 if self.assignment.progress:
@@ -304,6 +309,24 @@ class Judging:
             finally:
                 self.reruns[guard.id] = {"runs": rerun.runs, "seconds": round(time.monotonic() - began, 4)}
         return None
+
+    def _examined(self, outcome: Outcome, case: CaseJudge) -> Outcome:
+        """A crash with what a tool finds that runs the call's tape again, on targets whose hardware says too little."""
+        name, _, device = self.job.target.name.partition(":")
+        if outcome.kind != "crashed" or name != "cuda" or outcome.guard:
+            return outcome
+        with tempfile.TemporaryDirectory(dir=self.referee.scratch, prefix="crash-") as folder:
+            before, self.assignment = self.assignment, self.assignment.model_copy(update={"tapes": folder})
+            try:
+                self.call(case, {"tape": self._about(case.inputs)})
+                tape = Path(folder, tape_name(case.inputs.case))
+                if not tape.exists():
+                    return outcome
+                pack(Path(folder), tape.read_bytes(), self.compiling.answer)
+                found = examine(Path(folder), int(device or 0))
+            finally:
+                self.assignment = before
+        return replace(outcome, log=f"{found}\n\n{outcome.log}".strip())
 
     def _result(self, outcome: Outcome, inputs: CaseInputs, seconds: float) -> CaseResult:
         return CaseResult(

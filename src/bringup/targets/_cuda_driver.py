@@ -24,6 +24,7 @@ MOST_PRINTED = 1 << 16  # bytes of one launch
 
 _MAX_THREADS, _SHARED, _LOCAL, _REGISTERS, _MAX_DYNAMIC, _NON_PORTABLE_CLUSTER = 0, 1, 3, 4, 8, 14  # of a function
 _CLOCK, _MULTIPROCESSORS, _L2, _MAJOR, _MINOR, _SHARED_OPT_IN = 13, 16, 38, 75, 76, 97  # of a device
+_MEMORY_CLOCK, _BUS_BITS = 36, 37
 _PREFER_SHARED = 1
 _COOPERATIVE, _CLUSTER, _CLUSTER_POLICY, _SPREAD = 2, 4, 5, 1  # of a launch
 _LARGEST_PORTABLE_CLUSTER = 8
@@ -287,6 +288,8 @@ def _describe(cuda: Any, number: int) -> dict[str, Any]:
         "l2_bytes": attribute(_L2),
         "shared_bytes_per_program": attribute(_SHARED_OPT_IN),
         "clock_mhz": attribute(_CLOCK) // 1000,
+        # both edges of the memory's clock, which is in kHz, times the bus in bytes
+        "memory_gb_s": round(2 * attribute(_MEMORY_CLOCK) * (attribute(_BUS_BITS) / 8) / 1e6, 1),
     }
 
 

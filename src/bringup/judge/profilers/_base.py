@@ -32,8 +32,8 @@ class Seen:
     """Bytes of the call's inputs and results: what must be moved at least."""
     kernels: Sequence[Mapping[str, Any]] = ()
     """The compiled kernels: `name`, `shared`, `facts`, `binary` (bytes)."""
-    tape: str = ""
-    """File that holds the call's tape; "" where there is none."""
+    folder: str = ""
+    """Folder with the call's tape and its compiled kernels, for the player; "" where there is none."""
 
 
 class Profiler(Protocol):
@@ -47,15 +47,30 @@ class Profiler(Protocol):
 
 
 profilers: Registry[Profiler] = Registry(
-    "profiler", "bringup.profilers", {"counters": "bringup.judge.profilers._counters:ModelledCounters"}
+    "profiler",
+    "bringup.profilers",
+    {
+        "counters": "bringup.judge.profilers._counters:ModelledCounters",
+        "compiled": "bringup.judge.profilers._gpu:CompiledFacts",
+        "ncu": "bringup.judge.profilers._gpu:NsightCompute",
+        "proton": "bringup.judge.profilers._gpu:Proton",
+        "torch": "bringup.judge.profilers._gpu:TorchProfiler",
+    },
 )
 
 
+_FIRST = ("ncu", "counters", "compiled")
+
+
 def diagnose(seen: Seen) -> Diagnosis:
-    """Ask all profilers; the first that knows what bounds the call decides, figures of all are kept."""
+    """Ask all profilers; the first that knows what bounds the call decides, figures of all are kept.
+
+    Who counts in hardware is asked first, then who counts in a simulator, then the others by name.
+    """
     found: list[Diagnosis] = []
     missing: list[str] = []
-    for name in profilers.names():
+    rest = [name for name in profilers.names() if name not in _FIRST]
+    for name in (*_FIRST, *rest):
         try:
             said = profilers.create(name).diagnose(seen)
         except Exception as error:  # a plug-in's fault must not cost the times
