@@ -4,9 +4,9 @@
     python benchmarks/kernelbench.py PROBLEMS KERNELS OUT.jsonl --target vpe:pe64 --gate 1M --timed 1M
 
 PROBLEMS is a level's folder, KERNELS a folder of candidates, each named as its problem (`19_ReLU.py`). A kernel is
-judged at sizes that are cut to `--gate` bytes, then measured, judged once more, at those of `--timed` (0: the file's own;
-the reference is computed in float64 on the host, so that gigabytes take minutes each). Every result is a line of
-OUT.jsonl; the same command goes on with the kernels that it lacks, or that have changed. `--report` only prints the table.
+judged at sizes that are cut to `--gate` bytes, then measured, judged once more, at those of `--timed` (0: the file's
+own; the reference is computed in float64 on the host, so that gigabytes take minutes each). Every result is a line of
+OUT.jsonl; the same command goes on with the kernels that it lacks, or that have changed. `--report` only prints.
 
 fast_p is the share of all problems of the folder with a right kernel that is more than p times as fast as the reference
 (Ouyang et al., "KernelBench: Can LLMs Write Efficient GPU Kernels?", 2025); p = 0 is the share of right ones. Problems
