@@ -223,7 +223,9 @@ def _config(op: str | None, config_file: Path | None, overrides: dict[str, Any])
     from bringup.config import ClientConfig, SearchConfig, load_config
     from bringup.errors import ConfigError
 
-    if op is not None:
+    if op is not None and (op.endswith(".py") or Path(op).is_file()):
+        overrides = {**overrides, **_of_file(Path(op), overrides)}
+    elif op is not None:
         overrides = {**overrides, "ops": (op,)}
     config = load_config(config_file, overrides)
     if "ops" not in config.model_fields_set:
@@ -240,6 +242,41 @@ def _config(op: str | None, config_file: Path | None, overrides: dict[str, Any])
         update["gate"] = "improvements"
     search = search.model_copy(update=update)
     return config.model_copy(update={"search": search, "client": client if has_client else ClientConfig()})
+
+
+def _of_file(path: Path, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return suite and operator of a problem file: one in KernelBench's format, or in our own."""
+    import re
+
+    from bringup.errors import ConfigError
+    from bringup.suites import get_suite, suites
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            str(path), f"cannot be read: {error.strerror}", "give an operator or a problem file"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), f"not UTF-8 text: {error.reason} at byte {error.start}") from error
+    found = next((suite for suite, mark in _CONTRACTS.items() if re.search(mark, text, re.MULTILINE)), None)
+    if "suite" in overrides:
+        suite = str(overrides["suite"])
+    elif found is not None and found in suites.names():
+        suite = f"{found}:{path.resolve()}"
+    else:
+        raise ConfigError(
+            str(path),
+            "is no problem file: it has neither `Model` with `get_inputs` nor `Reference`",
+            "a kernel to start from is given with --start",
+        )
+    names = [operator.name for operator in get_suite(suite).operators()]
+    if len(names) != 1:
+        raise ConfigError(str(path), f"holds {len(names)} problems", "name one of them, with --suite")
+    return {"suite": suite, "ops": (names[0],)}
+
+
+_CONTRACTS = {"kernelbench": r"^class Model\b", "modules": r"^class Reference\b"}
 
 
 def _options(given: List) -> dict[str, Any] | None:

@@ -43,8 +43,8 @@ def find_starts(config: RunConfig, operator: Operator, root: Path) -> list[Start
     """Return the kernels to begin with, the start first, each source once; [] where none is stored.
 
     The start is `search.start`, else in a replay what the recorded search started from, else the shipped recording's
-    kernel for the target, else that of the library, else the latest of a run under `root`, else a shipped kernel that was
-    written for another target. After it come at most `search.warm` others: the best nodes of earlier searches (those of
+    kernel for the target, else that of the library, else the latest of a run under `root`, else a shipped kernel for
+    another target. After it come at most `search.warm` others: the best nodes of earlier searches (those of
     the very same cases first), then the rest.
 
     Raises ConfigError for a file that cannot be used.
