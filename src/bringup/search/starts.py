@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from bringup.candidate import FormatProblem, digest, parse_module
 from bringup.clients.recording import RecordingSet, recorded_starts, shipped_sets
@@ -20,7 +21,6 @@ from bringup.library import Library
 from bringup.operators import Operator
 from bringup.search.graph import Graph
 from bringup.store import Run, list_runs, open_run
-from bringup.suites import suites
 
 MOST_RUNS = 300
 """Stored runs that are looked at, the latest."""
@@ -109,8 +109,9 @@ def _names(operator: Operator) -> tuple[str, ...]:
 
 
 def _suite_names(suite: str) -> set[str]:
-    """The suite, and those that its operators are taken from (`shaped:opinfo:...` has opinfo's)."""
-    return {part for part in suite.split(":") if part in suites.names()}
+    """The suite, and the one that its operators are taken from: `shaped?suite=aten` has those of `aten`."""
+    name, _, options = suite.partition(":")
+    return {name, dict(parse_qsl(options.partition("?")[2])).get("suite", "opinfo")} if name == "shaped" else {name}
 
 
 def _of_library(operator: Operator, target: str) -> list[Start]:
