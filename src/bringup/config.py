@@ -64,6 +64,15 @@ class StatesConfig(Section):
     summarise: bool = False  # have long compiler logs summarised; needs `summariser`
 
 
+class PromptsConfig(Section):
+    """What prompts say, and which answers they ask for; switches for ablations."""
+
+    examples: bool = True  # show worked examples of other operators
+    # The docstrings shown: the operator's and those that it refers to (graph), its own alone (own), or none.
+    documentation: Literal["graph", "own", "none"] = "graph"
+    patches: bool = True  # take edits of the module before in the place of a whole one, and say so
+
+
 NO_CACHE = "none"  # in the place of the folder of compiled kernels
 
 
@@ -87,7 +96,8 @@ class JudgeConfig(JudgeLimits):
     kernel_cache: str = ""  # folder of compiled kernels; "": under ~/.cache, `none`: no folder
     fresh_seed: int | None = Field(default=None, ge=0)  # of the guard `fresh`; None: drawn anew for each verdict
     without_guards: tuple[str, ...] = ()  # guards that are switched off, by id, for ablations
-    executor: str = "local"  # who judges: `local` is processes of this machine; plug-ins may add others
+    # who judges: `local`, `file:FOLDER` (a device that is reached by files), or a plug-in's NAME[:OPTION]
+    executor: str = "local"
 
     @property
     def limits(self) -> JudgeLimits:
@@ -143,7 +153,7 @@ class RunConfig(Section):
     """Everything that defines a run."""
 
     suite: str = "opinfo"  # source of operators
-    ops: tuple[str, ...] = ("all",)  # globs, @file, all, recorded, @plan[:file][:number]
+    ops: tuple[str, ...] = ("all",)  # globs, @file, all, recorded, chosen, @plan[:file][:number]
     skip: tuple[str, ...] = ()  # operators left out, as in `ops`
     dtypes: tuple[str, ...] = ("float32", "bfloat16", "float16", "int32", "int64")  # of the gate
     seed: int = 0  # of the cases' inputs
@@ -156,6 +166,7 @@ class RunConfig(Section):
     summariser: ClientConfig | None = None  # who summarises long compiler logs
     attempts: AttemptsConfig = AttemptsConfig()  # how hard each session tries
     states: StatesConfig = StatesConfig()  # which states take part
+    prompts: PromptsConfig = PromptsConfig()  # what the model is shown
     judge: JudgeConfig = JudgeConfig()  # limits on candidates
     budget: BudgetConfig = BudgetConfig()  # when the run stops by itself
     prices: dict[str, Price] = Field(default_factory=dict)  # model name -> price

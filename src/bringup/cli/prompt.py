@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bringup.cli._ablations import WithoutOption, overrides_of
 from bringup.cli._output import JsonOption, print_json
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def prompt(
         Path | None, typer.Option(help="Verdict as JSON (`bringup test ... --json`); chooses the situation too.")
     ] = None,
     dtype: Annotated[list[str] | None, typer.Option(help="Only these dtypes (repeatable).")] = None,
+    without: WithoutOption = None,
     stats: Annotated[bool, typer.Option("--stats", help="Print size, token estimate and digest instead.")] = False,
     json_output: JsonOption = False,
 ) -> None:
@@ -47,19 +49,10 @@ def prompt(
 
     from bringup.candidate import FormatProblem
     from bringup.cli._judging import check_dtypes
+    from bringup.config import load_config
     from bringup.errors import ConfigError
     from bringup.linter import lint
-    from bringup.prompts import (
-        SITUATION_OF,
-        SITUATIONS,
-        again_prompt,
-        feedback_prompt,
-        first_prompt,
-        refine_prompt,
-        samples,
-        summarise_prompt,
-        system_prompt,
-    )
+    from bringup.prompts import SITUATION_OF, SITUATIONS, PromptBook, samples
     from bringup.suites import get_suite
     from bringup.targets import get_target
 
@@ -67,6 +60,8 @@ def prompt(
     check_dtypes(dtype, source)
     operator = source.operator(op)
     dialect = get_target(target).dialect()
+    shown_parts = load_config(None, overrides_of(without)).prompts
+    book = PromptBook(dialect, target, source.docs, dtype, source.words, shown_parts)
     given = None if verdict is None else _read_verdict(verdict)
     if given is not None and situation == "first":
         situation = "lint" if given.kind == "lint" else SITUATION_OF.get(given.kind, given.kind)
@@ -74,26 +69,23 @@ def prompt(
         raise ConfigError(f"--situation {situation}", "no such situation", f"use one of {', '.join(SITUATIONS)}")
     sample = False
     if situation == "first":
-        result = first_prompt(operator, source.docs(op), dialect, target=target, dtypes=dtype, words=source.words)
+        result = book.first(operator)
     elif situation == "refine":
         sample = candidate is None
         module = samples.candidate(dialect) if candidate is None else _candidate(candidate)
-        report = None if given is None else feedback_prompt(operator, given, dialect)
-        result = refine_prompt(
-            operator, source.docs(op), dialect, module, target=target, dtypes=dtype, words=source.words, report=report
-        )
+        result = book.refine(operator, module, None if given is None else book.verdict(operator, given))
     elif situation == "again":
         sample = given is None
         failed = samples.verdict("wrong", operator) if given is None else given
-        result = again_prompt(operator, feedback_prompt(operator, failed, dialect), repeats=1)
+        result = book.again(operator, book.verdict(operator, failed), repeats=1)
     elif situation == "system":
-        result = system_prompt(target)
+        result = book.system()
     elif situation in {"expand", "remember", "look_up"}:
         sample = True
         result = _of_search(situation, operator, source.docs(op), dialect, target, dtype, source.words)
     elif situation == "summarise":
         sample = given is None
-        result = summarise_prompt(operator, samples.log() if given is None else given.log)
+        result = book.summarise(operator, samples.log() if given is None else given.log)
     elif situation == "format_error":
         from bringup.cli.lint import read
 
@@ -101,7 +93,7 @@ def prompt(
         problem = samples.problem() if candidate is None else read(candidate)
         if not isinstance(problem, FormatProblem):
             raise ConfigError(str(candidate), "it is well-formed", "there is no format error to report")
-        result = feedback_prompt(operator, problem, dialect)
+        result = book.format_error(operator, problem)
     elif situation == "lint":
         if given is not None:
             violations = given.violations
@@ -112,7 +104,7 @@ def prompt(
         else:
             sample = True
             violations = samples.violations(dialect, operator)
-        result = feedback_prompt(operator, violations, dialect)
+        result = book.lint(operator, violations)
     else:
         sample = given is None
         shown = samples.verdict(situation, operator) if given is None else given
@@ -123,7 +115,7 @@ def prompt(
                 f"its kind is '{shown.kind}', not {situation}",
                 "leave --situation out to follow the verdict",
             )
-        result = feedback_prompt(operator, shown, dialect, debugger=debugger)
+        result = book.verdict(operator, shown, debugger)
     record = {
         "situation": situation,
         "template": result.template,

@@ -26,6 +26,7 @@ from bringup.verdict import Record
 
 FORMAT = 1
 MANIFEST = "MANIFEST.json"
+CHOSEN = "chosen.txt"  # beside the dialogs: operators that show the most in the least time, one a line
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 Turn = tuple[int, int, str, str]  # attempt, turn, role, node of a search
 
@@ -141,11 +142,13 @@ class RecordingSet:
         found: dict[str, Candidate] = {}
         for operator in self.operators() if operators is None else operators:
             dialog = self.dialog(operator)
+            base = next((record.start for record in dialog.values() if record.start), None)
             for position in sorted(dialog):
                 whole = position[2] == "generate" and not position[3]
-                parsed = parse_reply(dialog[position].text) if whole else None
+                parsed = parse_reply(dialog[position].text, base) if whole else None
                 if isinstance(parsed, Candidate):
                     found[operator] = parsed
+                    base = parsed.source  # what later edits are of
         return found
 
     def starts(self, operators: Iterable[str]) -> dict[str, str]:
@@ -241,6 +244,24 @@ def find_set(path: str | Path | None = None, target: str | None = None) -> Path:
 def recorded_operators(path: str | Path | None = None, target: str | None = None) -> list[str]:
     """Return the operators with recorded dialogs in the set that `find_set` names (`--ops recorded`)."""
     return RecordingSet(find_set(path, target)).operators()
+
+
+def chosen_operators(path: str | Path | None = None, target: str | None = None) -> list[str]:
+    """Return the operators that a set's `chosen.txt` names (`--ops chosen`): a part that is replayed in short time.
+
+    All of a set that has no such file. Raises FormatError for a name that the set has not recorded.
+    """
+    where = find_set(path, target)
+    recorded = RecordingSet(where).operators()
+    file = where / CHOSEN
+    if not file.is_file():
+        return recorded
+    lines = [line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    names = [line for line in lines if line]
+    for name in names:
+        if name not in recorded:
+            raise FormatError(f"{file}: '{name}' has no recorded dialogs; scripts/choose_recordings.py makes the list")
+    return names
 
 
 def recorded_starts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,20 +26,54 @@ MOST_NAMED = 3  # cases that a note names
 
 def measure(referee: Referee, job: MeasureJob, assignment: Assignment) -> Measured:
     """Do a measure job."""
+    began, clock = time.monotonic(), referee.target.clock
+    with tempfile.TemporaryDirectory(dir=referee.scratch, prefix="tapes-") as folder:
+        if clock == "device":
+            assignment = assignment.model_copy(update={"tapes": folder})
+        measured = _measured(referee, job, assignment)
+    return measured.model_copy(update={"seconds": time.monotonic() - began})
+
+
+def _measured(referee: Referee, job: MeasureJob, assignment: Assignment) -> Measured:
     from bringup.judge._referee import Judging
 
-    began, clock = time.monotonic(), referee.target.clock
-    counts = job.judge.report.model_copy(update={"profile": True})
+    clock = referee.target.clock
+    counts = job.judge.report.model_copy(update={"profile": clock == "model" or job.judge.report.profile})
     judging = Judging(referee, job.judge.model_copy(update={"report": counts}), assignment)
     verdict = judging.run()
     if not job.judge.report.profile:
         verdict = verdict.model_copy(update={"profile": ()})
     measured = Measured(verdict=verdict, clock=clock, device=job.judge.target.name)
-    if verdict.passed and clock == "model":
-        measured = _Modelled(referee, job, assignment).time(measured, judging.timed)
-    elif verdict.passed:
-        measured = measured.model_copy(update={"error": f"target {job.judge.target.name} has no clock for candidates"})
-    return measured.model_copy(update={"seconds": time.monotonic() - began})
+    if not verdict.passed:
+        return measured
+    if clock == "model":
+        return _Modelled(referee, job, assignment).time(measured, judging.timed)
+    from bringup.judge._clocked import Clocked
+
+    return Clocked(referee, job, assignment).time(measured, judging)
+
+
+def idle_note(cases: Sequence[CaseJudge]) -> str:
+    """Name cases in which a candidate asks nothing of the device."""
+    names = ", ".join(str(case.inputs.case) for case in cases[:MOST_NAMED])
+    rest = f" and {len(cases) - MOST_NAMED} more" if len(cases) > MOST_NAMED else ""
+    return f"judged, not timed, since the candidate asks nothing of the device: {names}{rest}"
+
+
+def baseline_job(job: MeasureJob, baseline: Baseline) -> JudgeJob:
+    """The job of judging a baseline that is a candidate: nothing is decided on it but that its answers are right."""
+    return job.judge.model_copy(
+        update={
+            "candidate": Candidate(source=baseline.source),
+            "guards": (),
+            "report": Report(keep_going=True, profile=True),
+            "fresh_seed": 0,
+            "compile_for": (),
+        }
+    )
+
+
+NOTHING_TIMED = "no case was timed: the candidate asks nothing of the device in any"
 
 
 @dataclass(frozen=True)
@@ -71,10 +106,8 @@ class _Modelled:
             else:
                 idle.append(case)
         if idle:
-            names = ", ".join(str(case.inputs.case) for case in idle[:MOST_NAMED])
-            rest = f" and {len(idle) - MOST_NAMED} more" if len(idle) > MOST_NAMED else ""
-            notes.append(f"judged, not timed, since the candidate asks nothing of the device: {names}{rest}")
-        error = None if timed else "no case was timed: the candidate asks nothing of the device in any"
+            notes.append(idle_note(idle))
+        error = None if timed else NOTHING_TIMED
         return measured.model_copy(update={"cases": tuple(timed), "notes": tuple(notes), "error": error})
 
     def _timing(self, case: CaseJudge, seconds: float, baselines: dict[str, _BaselineTimes]) -> CaseTiming:
@@ -119,15 +152,7 @@ class _Modelled:
         """Times of a baseline, from memory where the same was asked before."""
         if not baseline.source:
             return _BaselineTimes({}, "PyTorch has no time on a modelled chip; compare with a candidate's source")
-        job = self.job.judge.model_copy(
-            update={
-                "candidate": Candidate(source=baseline.source),
-                "guards": (),  # nothing is decided on it but that its answers are right
-                "report": Report(keep_going=True, profile=True),
-                "fresh_seed": 0,
-                "compile_for": (),
-            }
-        )
+        job = baseline_job(self.job, baseline)
         kept = self.referee.modelled
         if job.digest not in kept:
             kept[job.digest] = self._ask(job)

@@ -88,13 +88,34 @@ def _gru_cell_backward(grad_hy: Any, workspace: Any, has_bias: bool) -> tuple[An
     return first, second, grad_hy * update, *biases
 
 
+def _multinomial(probabilities: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
+    """`multinomial`: draw indices of the last dimension of (n,) or (m, n) by weights that need not add up to one.
+
+    The largest of weight / e, with e drawn exponentially, is an index drawn by the weights; the k largest are k indices
+    drawn without putting back (Efraimidis and Spirakis 2006).
+    """
+    import torch
+
+    weights = probabilities.unsqueeze(-2).expand(*probabilities.shape[:-1], num_samples, probabilities.shape[-1])
+    if not replacement and num_samples != 1:
+        weights = probabilities
+    drawn = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device).uniform_(generator=generator)
+    waits = torch.clamp(torch.log1p(drawn * -1) * -1, min=torch.finfo(drawn.dtype).tiny)
+    if replacement or num_samples == 1:
+        return (weights / waits).argmax(dim=-1)
+    return torch.topk(weights / waits, num_samples, dim=-1).indices
+
+
 OURS: dict[str, Callable[..., Any]] = {
     "_thnn_fused_lstm_cell": _lstm_cell,
     "_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
     "_thnn_fused_gru_cell": _gru_cell,
     "_thnn_fused_gru_cell_backward": _gru_cell_backward,
+    "multinomial": _multinomial,
 }
 """By overload: compositions that no table of PyTorch's holds."""
+ONLY_OURS = frozenset(name for name in OURS if name.startswith("_thnn"))
+"""Those of which the CPU has no kernel."""
 
 
 def _sparse_bag_backward(form: Callable[..., Any]) -> Callable[..., Any]:

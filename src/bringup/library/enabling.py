@@ -408,7 +408,7 @@ class Enabled:
     def _missing(self, operator: Any, *args: Any, **kwargs: Any) -> Any:
         from bringup.library._forms import undeclared
         from bringup.library._kernel import running
-        from bringup.library.compositions import OURS
+        from bringup.library.compositions import ONLY_OURS
         from bringup.vpe.device import fallback
 
         name = plain_name(fallback.name_of(operator))
@@ -419,7 +419,7 @@ class Enabled:
         if composing is None:
             composing = self._composing.names = []
         needs = ""
-        first = self.compose_first or not self.fallback or name in OURS  # the CPU has no kernel of those
+        first = self.compose_first or not self.fallback or name in ONLY_OURS  # the CPU has no kernel of those
         if self.compose and name not in composing and first:
             decomposition = routing.decomposition(operator)
             if decomposition is not None:

@@ -39,6 +39,8 @@ class TaskContext(Record):
     target: str  # as the user names it: "vpe:pe64"
     dtypes: tuple[str, ...]
     words: PromptWords = PromptWords()
+    examples: bool = True  # show the dialect's worked examples
+    patches: bool = False  # later answers may be edits
 
 
 class RefineContext(TaskContext):
@@ -53,6 +55,8 @@ class FormatContext(Record):
 
     operator: Operator
     problem: FormatProblem
+    module: str = ""  # that edits did not fit
+    patches: bool = False
 
 
 class LintContext(Record):
@@ -61,6 +65,7 @@ class LintContext(Record):
     operator: Operator
     violations: tuple[Violation, ...]
     dialect: Dialect
+    patches: bool = False
 
 
 class VerdictContext(Record):
@@ -70,6 +75,7 @@ class VerdictContext(Record):
     verdict: Verdict
     debugger: str = ""  # crash: what the target's debugger said
     summary: str = ""  # compile: the summariser's text
+    patches: bool = False
 
 
 class AgainContext(Record):
@@ -91,6 +97,7 @@ class SystemContext(Record):
     """The system prompt."""
 
     target: str
+    patches: bool = False
 
 
 class Shown(Record):

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from bringup.clients.recording import (
     RecordingSet,
+    chosen_operators,
     find_set,
     recorded_operators,
     recorded_starts,
@@ -200,13 +201,13 @@ def _split(patterns: Iterable[str]) -> list[str]:
 
 
 def patterns(config: RunConfig) -> Iterable[str]:
-    """Yield the patterns of `ops`: commas split, `recorded` and `@plan` replaced by what they stand for."""
+    """Yield the patterns of `ops`: commas split, `recorded`, `chosen` and `@plan` replaced by what they mean."""
     for pattern in _split(config.ops):
         if is_planned(pattern):
             yield from planned(pattern, config.suite, config.target)
-        elif pattern == "recorded":
+        elif pattern in ("recorded", "chosen"):
             path = config.client.path if config.client.name == "recorded" else None
-            yield from recorded_operators(path, config.target)
+            yield from (recorded_operators if pattern == "recorded" else chosen_operators)(path, config.target)
         else:
             yield pattern
 

@@ -64,7 +64,7 @@ async def assemble(config: RunConfig, run_dir: Path, client: Client | None = Non
         raise EnvironmentFault(f"target {config.target} cannot run here: {reason}")
     dialect = target.dialect()
     suite = get_suite(config.suite_spec)
-    prompts = PromptBook(dialect, config.target, suite.docs, config.dtypes, suite.words)
+    prompts = PromptBook(dialect, config.target, suite.docs, config.dtypes, suite.words, config.prompts)
     client = client or make_client(config.client, run_dir=run_dir, target=config.target)
     open_parts: list[Client | Judge] = [client]
     try:

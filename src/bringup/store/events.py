@@ -158,6 +158,7 @@ class Parsed(Record):
     attempt: int
     turn: int
     candidate: str | None = None
+    patch: bool = False  # it was made by edits of the one before
     problem: FormatProblem | None = None
 
 

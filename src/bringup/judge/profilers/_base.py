@@ -28,6 +28,12 @@ class Seen:
     """Modelled time of the call's copies, where the clock is a model's."""
     source: str = ""
     """The candidate's."""
+    least_bytes: int = 0
+    """Bytes of the call's inputs and results: what must be moved at least."""
+    kernels: Sequence[Mapping[str, Any]] = ()
+    """The compiled kernels: `name`, `shared`, `facts`, `binary` (bytes)."""
+    tape: str = ""
+    """File that holds the call's tape; "" where there is none."""
 
 
 class Profiler(Protocol):
