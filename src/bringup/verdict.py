@@ -147,6 +147,7 @@ class Verdict(Record):
     failures: tuple[CaseResult, ...] = ()  # with keep-going: every failing case
     others: tuple[Verdict, ...] = ()  # failures of other kinds in later cases, when asked for; without their own
     compiled: dict[str, int] = Field(default_factory=dict)  # toolchain -> kernel specialisations compiled
+    resources: tuple[dict[str, Any], ...] = ()  # of these: target, kernel, and by name what it takes of its device
     profile: tuple[dict[str, Any], ...] = ()  # when asked for: the target's counters of each launch, with its case
     seconds: float = 0.0
     environment: Environment = Environment()

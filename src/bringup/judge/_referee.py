@@ -35,6 +35,7 @@ from bringup.judge._replaying import replay
 from bringup.judge._reply import check_inputs, check_reply
 from bringup.judge._tidy import tidy
 from bringup.judge._wire import Answer, Assignment, CaseDone
+from bringup.judge.faults import advised, ledger_beside
 from bringup.judge.guards import RERUNS
 from bringup.judge.guards._rerun import Rerunner
 from bringup.judge.job import JudgeJob, ReplayJob
@@ -126,7 +127,10 @@ class Referee:
         judged = work.judge if isinstance(work, MeasureJob) else work
         compile_for = judged.compile_for if isinstance(judged, JudgeJob) else ()
         toolchain, seconds = assignment.toolchain, work.limits.compile_seconds
-        return Compiling(toolchain, compile_for, seconds, store, self.refused, start)
+        name = judged.target.name if isinstance(judged, JudgeJob) else self.target.name
+        return Compiling(
+            toolchain, compile_for, seconds, store, self.refused, start, target=name, ledger=ledger_beside(folder)
+        )
 
     def worker(self, limits: JudgeLimits, stream: socket.socket | None = None) -> Guest:
         """Start a sandboxed process: a guest with its end of the command stream, or a compiler."""
@@ -332,6 +336,7 @@ class Judging:
                 "passed_by_dtype": dict(self.passed),
                 "failures": failures,
                 "compiled": dict(self.compiling.counts),
+                "resources": tuple(self.compiling.resources.values()),
                 "profile": tuple(self.counters),
                 "seconds": time.monotonic() - self.started,
                 "environment": environment,
@@ -351,7 +356,7 @@ class Judging:
             violations=outcome.violations,
             mismatch=outcome.mismatch,
             exception=tidy(outcome.exception),
-            log=tidy(explained(outcome.log, self.source) if outcome.kind == "compile" else outcome.log),
+            log=tidy(advised(explained(outcome.log, self.source)) if outcome.kind == "compile" else outcome.log),
             kernel=outcome.kernel,
             compiled_for=outcome.compiled_for,
         )
