@@ -48,7 +48,7 @@ class ModelResult(Record):
     model: str
     what: str
     optimizer: str
-    parameters: int
+    parameters: int = 0
     steps: int
     target: str
     library: str
@@ -57,7 +57,7 @@ class ModelResult(Record):
     status: Status
     problem: str = ""
     """Why it did not pass, in one line."""
-    losses_cpu: list[float]
+    losses_cpu: list[float] = Field(default_factory=list)
     losses: list[float] = Field(default_factory=list)
     loss_error: float | None = None
     """The largest relative difference of a loss."""

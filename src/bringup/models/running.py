@@ -42,7 +42,16 @@ def run(recipe: Recipe, setting: Setting, steps: int, told: Told | None = None) 
     the device is its result.
     """
     say = told or (lambda device, step, loss: None)
-    right = train(recipe, "cpu", steps, lambda step, loss: say("cpu", step, loss))
+    base: dict[str, Any] = {
+        "model": recipe.name, "what": recipe.what, "optimizer": recipe.optimizer_name, "steps": steps,
+        "target": setting.target, "library": str(setting.library.path), "fallback": setting.fallback,
+        "torch": torch.__version__, "loss_tolerance": recipe.tolerance.loss,
+        "gradient_tolerance": recipe.tolerance.gradient,
+    }  # fmt: skip
+    try:
+        right = train(recipe, "cpu", steps, lambda step, loss: say("cpu", step, loss))
+    except Exception as error:  # a package of other versions
+        return ModelResult(**base, status="failed", problem=f"on the CPU: {_line(error)}")
     kind = setting.target.partition(":")[0]
     found, problem, lacks = Trained(), "", False
     with serving(setting, fallback=setting.fallback) as enabled:
@@ -67,11 +76,8 @@ def run(recipe: Recipe, setting: Setting, steps: int, told: Told | None = None) 
             uses.append(OperatorUse(overload=name, use="missing", note=note))
         else:
             uses.append(OperatorUse(overload=name, use="cpu", calls=calls[name], note=note))
-    base: dict[str, Any] = {
-        "model": recipe.name, "what": recipe.what, "optimizer": recipe.optimizer_name, "parameters": right.parameters,
-        "steps": steps, "target": setting.target, "library": str(setting.library.path), "fallback": setting.fallback,
-        "torch": torch.__version__, "losses_cpu": right.losses, "loss_tolerance": recipe.tolerance.loss,
-        "gradient_tolerance": recipe.tolerance.gradient, "seconds_cpu": right.seconds, "operators": uses,
+    base |= {
+        "parameters": right.parameters, "losses_cpu": right.losses, "seconds_cpu": right.seconds, "operators": uses,
         "command": command(lacked, setting.target),
     }  # fmt: skip
     if problem:
