@@ -178,6 +178,9 @@ def test_results_survive_their_file(tmp_path: Path) -> None:
     assert math.isnan(found.losses[1])
     assert found.loss_error == math.inf
     assert found.operators == result().operators
+    records.save([result(model="bert")], path)
+    records.save([result(steps=9)], path)
+    assert [(one.model, one.steps) for one in records.load(path)] == [("gpt", 9), ("bert", 2)]
     assert "| `gpt` | 12,345 | 2 |" in tables.markdown([found])
     for text, said in (("{", "no results"), ('{"format": 9}', "format 9"), ("[]", "no results")):
         path.write_text(text)
@@ -225,7 +228,7 @@ def test_the_commands(tmp_path: Path) -> None:
     assert list(rows) == catalog.names()
     assert rows["gpt"]["loss_tolerance"] == 1e-4
     path = tmp_path / "models.json"
-    records.save([result(), result(status="passed", losses=[2.0, 1.0], loss_error=0.0)], path)
+    records.save([result(), result(model="bert", status="passed", losses=[2.0, 1.0], loss_error=0.0)], path)
     shown = CliRunner().invoke(build_app(), ["models", "show", str(path), "--operators"])
     assert shown.exit_code == 1
     assert "gpt: differs" in shown.output

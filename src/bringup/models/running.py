@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -44,7 +45,8 @@ def run(recipe: Recipe, setting: Setting, steps: int, told: Told | None = None) 
     say = told or (lambda device, step, loss: None)
     base: dict[str, Any] = {
         "model": recipe.name, "what": recipe.what, "optimizer": recipe.optimizer_name, "steps": steps,
-        "target": setting.target, "library": str(setting.library.path), "fallback": setting.fallback,
+        "target": setting.target, "library": _named(setting.library.path), "fallback": setting.fallback,
+        "unjudged": setting.unjudged,
         "torch": torch.__version__, "loss_tolerance": recipe.tolerance.loss,
         "gradient_tolerance": recipe.tolerance.gradient,
     }  # fmt: skip
@@ -181,6 +183,12 @@ def command(overloads: list[str], target: str) -> str:
 def is_random(overload: str) -> bool:
     """Whether an overload draws random numbers: no gate can judge it by its results."""
     return torch.Tag.nondeterministic_seeded in schemas.operator(overload).tags
+
+
+def _named(path: Path) -> str:
+    """Return a folder as a user here would name it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _line(error: BaseException) -> str:

@@ -61,7 +61,8 @@ def blame(result: ModelResult) -> str:
             if not abs(one - other) <= result.loss_tolerance * abs(one):
                 steps = at + 1
                 break
-    return f"bringup bisect --metric {how} --library {result.library} model:{result.model} --steps {steps}"
+    trusting = " --unjudged" if result.unjudged else ""
+    return f"bringup bisect --metric {how} --library {result.library}{trusting} model:{result.model} --steps {steps}"
 
 
 _WORDS: dict[Use, str] = {
