@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -235,3 +237,17 @@ def test_the_commands(tmp_path: Path) -> None:
     assert "1 of 2 models pass" in shown.output
     records.save([result(status="passed", losses=[2.0, 1.0], loss_error=0.0)], path)
     assert CliRunner().invoke(build_app(), ["models", "show", str(path)]).exit_code == 0
+
+
+def test_models_are_programs_for_bisect_and_capture() -> None:
+    from bringup.cli.bisect import _program
+
+    script, arguments = _program(Path("model:gpt"), ["--steps", "1"])
+    assert script.is_file()
+    assert arguments == ["gpt", "--steps", "1"]
+    assert _program(Path("train.py"), ["1"]) == (Path("train.py"), ["1"])
+    with pytest.raises(UnknownName, match="did you mean gpt"):
+        _program(Path("model:gptt"), [])
+    command = [sys.executable, "-m", "bringup.models", "dlrm", "--device", "cpu", "--steps", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len([float(loss) for loss in done.stdout.split()]) == 2
