@@ -9,8 +9,9 @@ FAST := tests/test_candidate.py tests/linter tests/operators tests/store tests/s
 
 .PHONY: run test test-fast test-matrix fast-tests coverage check format docs clean install
 
+# A hundred of the recorded operators, which show all categories and many repairs; all of them with `make run ALL=1`.
 run: install
-	$(BIN)/bringup run
+	$(BIN)/bringup run --ops $(if $(ALL),recorded,chosen)
 
 # Lint and types first: they fail in seconds, the tests in minutes.
 test: check

@@ -241,6 +241,7 @@ SECTIONS: tuple[tuple[type[Section], str], ...] = (
     (config_module.ClientConfig, "client"),
     (config_module.AttemptsConfig, "attempts"),
     (config_module.StatesConfig, "states"),
+    (config_module.PromptsConfig, "prompts"),
     (config_module.JudgeConfig, "judge"),
     (config_module.BudgetConfig, "budget"),
     (config_module.Price, "prices.MODEL"),

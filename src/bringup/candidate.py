@@ -6,7 +6,8 @@ What counts as a reply with a candidate (strict, so that the model and bringup a
 * the module is the fenced Python block (```` ``` ```` or `~~~`, tagged `python`, `py`, `triton` or not tagged at all);
 * of several Python blocks, one is taken only when it alone defines anything: it holds `def wrapper`, and no other block
   defines a function, a class or a constant. A module spread over blocks, or two versions of it, is a format problem;
-* the block must be closed, parse as Python, and define `wrapper` at top level.
+* the block must be closed, parse as Python, and define `wrapper` at top level;
+* where there is a module already, edits of it (`bringup.patch`) will do; a reply with edits and a module is neither.
 
 Whether kernels are needed is the linter's question, not the parser's: it depends on the operator.
 """
@@ -17,15 +18,18 @@ import ast
 import hashlib
 import re
 import warnings
-from typing import Literal
+from typing import Literal, get_args
 
+from bringup.patch import PatchProblem, ProblemKind, apply_edits, has_edits, read_edits
 from bringup.verdict import Record
 
 MAX_SOURCE = 200_000  # characters of a module; the longest sensible operator stays below a tenth of this
 
-FormatKind = Literal[
-    "empty", "no_block", "several_blocks", "unterminated", "too_long", "bad_characters", "syntax", "no_wrapper"
-]
+FormatKind = (
+    Literal["empty", "no_block", "several_blocks", "unterminated", "too_long", "bad_characters", "syntax", "no_wrapper"]
+    | ProblemKind
+)
+EDIT_KINDS: frozenset[str] = frozenset(get_args(ProblemKind))  # problems of edits: the module that they meant is known
 
 _PYTHON_TAGS = frozenset({"", "python", "py", "python3", "triton", "py3"})
 _FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
@@ -112,8 +116,11 @@ class _Block(Record):
         return self.tag in _PYTHON_TAGS
 
 
-def parse_reply(text: str) -> Candidate | FormatProblem:
-    """Extract the candidate from a model's reply, or say why there is none. Never raises on any text."""
+def parse_reply(text: str, base: str | None = None) -> Candidate | FormatProblem:
+    """Extract the candidate from a model's reply, or say why there is none. Never raises on any text.
+
+    `base` is the module that edits in the reply are of; None: edits are not taken.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     if not text.strip():
         return FormatProblem(
@@ -127,6 +134,8 @@ def parse_reply(text: str) -> Candidate | FormatProblem:
             "Think more briefly and send one fenced Python block with the complete module.",
         )
     blocks = _blocks(answer)
+    if base is not None and has_edits(answer):
+        return _edited(answer, blocks, base)
     python = [b for b in blocks if b.python]
     if not python:
         other = sorted({b.tag for b in blocks})
@@ -152,6 +161,34 @@ def parse_reply(text: str) -> Candidate | FormatProblem:
         explanation=f"The reply has {len(python)} Python blocks, and it is not clear which of them is the module. "
         "Send exactly one block that holds everything: wrapper, kernels and helpers.",
     )
+
+
+def is_patch(text: str) -> bool:
+    """Whether a reply holds edits of a module rather than a module."""
+    answer = _without_reasoning(text.replace("\r\n", "\n"))
+    return answer is not None and has_edits(answer)
+
+
+def _edited(answer: str, blocks: list[_Block], base: str) -> Candidate | FormatProblem:
+    """Apply a reply's edits to the module that they are of."""
+    if any(b.python and _has_wrapper(b.text) and not has_edits(b.text) for b in blocks):
+        return FormatProblem(
+            kind="bad_edit",
+            explanation="The reply holds a complete module and edits, and it is not clear which of them counts. Send "
+            "either the module or the edits.",
+        )
+    edits = read_edits(answer)
+    found = edits if isinstance(edits, PatchProblem) else apply_edits(base, edits)
+    if isinstance(found, PatchProblem):
+        return FormatProblem(kind=found.kind, explanation=found.explanation)
+    parsed = parse_module(found)
+    if isinstance(parsed, FormatProblem):
+        return parsed.model_copy(update={"explanation": f"With the edits, {_lowered(parsed.explanation)}"})
+    return parsed
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def parse_module(source: str) -> Candidate | FormatProblem:

@@ -44,6 +44,29 @@ def records(operator: str) -> list[Recording]:
 OPERATORS = ["T", "exp", "t", "odd/../name%2F"]
 
 
+def test_candidates_are_what_edits_have_come_to(tmp_path: Path) -> None:
+    def edit(old: str, new: str) -> str:
+        return f"```patch\n<<<<<<< SEARCH\n    return {old}\n=======\n    return {new}\n>>>>>>> REPLACE\n```\n"
+
+    module = "```python\ndef wrapper(x):\n    return 1\n```\n"
+    replies = {
+        "from nothing": [module, edit("1", "2"), edit("7", "8"), edit("2", "3")],
+        "from a kernel": [edit("0", "4")],
+        "edits of nothing": [edit("0", "4")],
+    }
+    made = []
+    for name, texts in replies.items():
+        start = "def wrapper(x):\n    return 0\n" if name == "from a kernel" else ""
+        for turn, text in enumerate(texts, 1):
+            made.append(Recording.of(call(name, turn=turn), FIRST, Reply(text=text), start=start if turn == 1 else ""))
+    write_recordings(tmp_path / "set", made, Manifest(target="vpe:permissive", date="2026-01-01"))
+    found = RecordingSet(tmp_path / "set").candidates()
+    assert {name: candidate.source[-9:] for name, candidate in found.items()} == {
+        "from nothing": "return 3\n",
+        "from a kernel": "return 4\n",
+    }
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     manifest = Manifest(target="vpe:permissive", date="2026-01-01", versions={"torch": "2.13.0"})

@@ -174,6 +174,18 @@ def test_another_library_is_measured_the_same_way(
 
 
 @pytest.mark.timeout(600)
+def test_what_gradients_alone_lack_is_told_apart(kernels: Path) -> None:
+    found = measured(Setting(TARGET, kernels, gradients=True), "nn.functional.relu", "atan")
+    relu = found["nn.functional.relu"]
+    assert relu.forms["call"].passed == relu.forms["call"].total
+    found_atan = found["atan"]
+    assert "atan.out" in found_atan.needs
+    assert "atan.out" not in found_atan.gradient_only
+    assert found_atan.gradient_only
+    assert found_atan.forms["call"].failed == {"missing": found_atan.forms["call"].total}
+
+
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
@@ -280,6 +292,30 @@ def test_a_file_of_another_library_is_not_gone_on_with(tmp_path: Path, kernels: 
     code, output = command(*arguments, "-l", str(other))
     assert code == 2
     assert "holds another measurement (library_digest" in output
+
+
+@pytest.mark.timeout(600)
+def test_after_the_library_has_changed_what_that_concerns_is_measured_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    arguments = ["--target", TARGET, "--out", str(path), "--ops", "t", "--ops", "mul", "--ops", "atan", "--json"]
+    one = make_library(tmp_path / "one", {"add.out": ADD}).path
+    _, output = command(*arguments, "-l", str(one))
+    assert json.loads(output)["statuses"] == {"covered": 1, "missing": 2}
+    before = Results.read(path).operators
+    two = make_library(tmp_path / "two", {"add.out": ADD, "mul.out": MUL}).path
+    _, output = command(*arguments, "-l", str(two))
+    assert "holds another measurement (library_digest" in output
+    assert command(*arguments, "-l", str(two), "--refresh", "--anew")[0] == 2
+    _, output = command(*arguments, "-l", str(two), "--refresh")
+    assert json.loads(output)["statuses"] == {"covered": 2, "missing": 1}
+    after = Results.read(path)
+    assert after.operators["mul"].status == "covered"
+    for name in ("t", "atan"):  # as they were, seconds included: not measured again
+        assert after.operators[name] == before[name]
+    assert after.header.kernels is not None
+    assert set(after.header.kernels) == {"add.out", "mul.out"}
+    assert command(*arguments, "-l", str(two), "--refresh")[0] == 1
+    assert Results.read(path).operators == after.operators
 
 
 def test_what_pytorch_computes_itself_is_no_kernel_of_the_library() -> None:

@@ -141,6 +141,34 @@ def test_forms_that_pytorch_lacks_are_derived(on: Any) -> None:
     assert on.route("add_.Tensor").kind == "form"
 
 
+def test_a_functional_kernel_serves_out_where_pytorch_does_not(tmp_path: Path) -> None:
+    angle = RELU.replace("tl.where(v < 0, 0, v)", "tl.where(v < 0, 3.14159265, 0.0)")
+    assert angle != RELU
+    library = make_library(tmp_path / "kernels", {"angle": angle})
+    a = torch.tensor([[-1.0, 2.0], [0.0, -3.0]])
+    with bringup.enable(library.path, device="vpe:permissive") as on:
+        x = a.to("vpe")
+        out = torch.full((2, 2), 7.0).to("vpe")
+        assert torch.angle(x, out=out) is out
+        same(out, torch.angle(a))
+        assert on.calls()["angle"] == 1
+        assert (on.route("angle.out").kind, on.route("angle").kind) == ("form", "kernel")
+        other = torch.empty(2, 2, dtype=torch.float64, device="vpe").t()
+        torch.angle(x, out=other)
+        same(other, torch.angle(a).double())
+        empty = torch.empty(0, device="vpe")
+        torch.angle(x, out=empty)
+        same(empty, torch.angle(a))
+        torch.angle(x, out=x)
+        same(x, torch.angle(a))
+        with pytest.raises(RuntimeError, match="can't be cast"):
+            torch.angle(x, out=torch.empty(2, 2, dtype=torch.int32, device="vpe"))
+        with pytest.raises(RuntimeError, match="single memory location"):
+            torch.angle(x, out=torch.empty(1, device="vpe").expand(2, 2))
+        with pytest.raises(RuntimeError, match="not on vpe"):
+            torch.angle(x, out=torch.empty(2, 2))
+
+
 def test_what_nobody_serves_is_told_with_a_remedy(on: Any, shared: Path) -> None:
     x = torch.ones(3, device="vpe")
     with pytest.raises(NotServed, match=r"no kernel for aten::exp\.out in .*bringup run --suite aten --ops exp\.out"):
@@ -352,6 +380,24 @@ def test_overriding_a_devices_own_kernels(shared: Path) -> None:
     before = enabled.calls()["add.out"]
     same(a + b, expected)
     assert enabled.calls()["add.out"] == before
+
+
+def test_numbers_in_the_place_of_tensors(tmp_path: Path) -> None:
+    """Of `add` PyTorch's Python binding takes a number for a tensor, of `maximum` or `remainder` it does not."""
+    remainder = binary("(va.to(tl.float32) - tl.floor(va.to(tl.float32) / vb) * vb).to(t)")
+    library = make_library(tmp_path / "kernels", {"remainder.Tensor_out": remainder, "add.out": ADD})
+    a = torch.tensor([5.0, -7.0, 2.5])
+    with bringup.enable(library.path, device="vpe:permissive"):
+        for made in (a, a.to(torch.int32), a.bfloat16(), a[0]):
+            x = made.to("vpe")
+            for number in (3, 1.5):
+                expected = torch.remainder(made, number)
+                out = torch.empty(0, dtype=expected.dtype, device="vpe")
+                for result in (torch.remainder(x, number), torch.remainder(x, number, out=out)):
+                    assert result.dtype == expected.dtype
+                    same(result, expected)
+        y = a.to("vpe")
+        same(y.remainder_(2), torch.remainder(a, 2))
 
 
 def test_numbers_and_signatures_are_not_mixed_up(on: Any) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bringup.candidate import Candidate, FormatProblem, parse_reply
+from bringup.config import PromptsConfig
 from bringup.dialect import Dialect
 from bringup.operators import CallShape, DocNode, Operator, ReadAllowance
+from bringup.patch import apply_edits, read_edits
 from bringup.prompts import (
     EXAMPLES,
     LIMITS,
@@ -365,17 +369,60 @@ def test_the_book_renders_what_the_functions_render(
 ) -> None:
     book = PromptBook(dialect, "t", lambda name: docs if name == "softmax" else (), dtypes=("float32",))
     candidate = samples.candidate(dialect)
-    assert book.first(operator) == first_prompt(operator, docs, dialect, target="t", dtypes=("float32",))
+    assert book.first(operator) == first_prompt(operator, docs, dialect, target="t", dtypes=("float32",), patches=True)
     assert book.refine(operator, candidate) == refine_prompt(
-        operator, docs, dialect, candidate, target="t", dtypes=("float32",)
+        operator, docs, dialect, candidate, target="t", dtypes=("float32",), patches=True
     )
     problem = samples.problem()
-    assert book.format_error(operator, problem) == feedback_prompt(operator, problem, dialect)
+    assert book.format_error(operator, problem) == feedback_prompt(operator, problem, dialect, patches=True)
     violations = samples.violations(dialect, operator)
-    assert book.lint(operator, violations) == feedback_prompt(operator, violations, dialect)
-    assert book.verdict(operator, WRONG) == feedback_prompt(operator, WRONG, dialect)
+    assert book.lint(operator, violations) == feedback_prompt(operator, violations, dialect, patches=True)
+    assert book.verdict(operator, WRONG) == feedback_prompt(operator, WRONG, dialect, patches=True)
     assert book.summarise(operator, "log") == summarise_prompt(operator, "log")
-    assert book.system() == system_prompt("t")
+    assert book.system() == system_prompt("t", patches=True)
+
+
+def test_answers_may_be_edits_where_that_is_on(operator: Operator, dialect: Dialect) -> None:
+    candidate = samples.candidate(dialect)
+    for on in (True, False):
+        book = PromptBook(dialect, "t", lambda name: (), config=PromptsConfig(patches=on))
+        told = [book.first(operator), book.refine(operator, candidate), book.system()]
+        told += [book.lint(operator, samples.violations(dialect, operator)), book.verdict(operator, WRONG)]
+        assert [("edits" in prompt.text) for prompt in told] == [on] * len(told)
+        assert ("<<<<<<< SEARCH" in told[0].text) is on
+        assert "complete corrected module" in told[4].text  # either will do
+    problem = parse_reply("```patch\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```", "def wrapper():\n    pass\n")
+    assert isinstance(problem, FormatProblem)
+    text = PromptBook(dialect, "t", lambda name: ()).format_error(operator, problem, "def wrapper():\n    pass\n").text
+    assert "does not stand in the module" in text
+    assert "The module as it stands:\n\n```python\ndef wrapper():\n    pass\n```" in text
+    assert "exactly one fenced" not in text
+
+
+def test_the_format_that_is_shown_is_the_one_that_is_read(operator: Operator, dialect: Dialect) -> None:
+    """The example of the task, taken word for word, is an edit."""
+    text = PromptBook(dialect, "t", lambda name: ()).first(operator).text
+    edits = read_edits(text)
+    assert isinstance(edits, list)
+    (shown,) = edits
+    assert apply_edits(f"a\n{shown.search[0]}\nb", [shown]) == f"a\n{shown.replace[0]}\nb"
+
+
+def test_what_prompts_leave_out(operator: Operator, docs: tuple[DocNode, ...], dialect: Dialect) -> None:
+    def first(**parts: Any) -> str:
+        return PromptBook(dialect, "t", lambda name: docs, config=PromptsConfig(**parts)).first(operator).text
+
+    whole = first()
+    assert len(docs) > 1
+    assert all(f"### {doc.name}\n" in whole for doc in docs)
+    own = first(documentation="own")
+    assert f"### {docs[0].name}\n" in own
+    assert all(f"### {doc.name}\n" not in own for doc in docs[1:])
+    none = first(documentation="none")
+    assert "## Documentation" not in none
+    assert "Signature:" in none
+    assert "## Worked examples" in whole
+    assert "## Worked examples" not in first(examples=False)
 
 
 @pytest.mark.parametrize("situation", sorted(set(SITUATION_OF.values())))

@@ -56,8 +56,8 @@ class Prompts:
     def system(self) -> Prompt:
         return self._prompt("system", "You write kernels.")
 
-    def format_error(self, operator: Operator, problem: FormatProblem) -> Prompt:
-        return self._prompt("format", problem.explanation)
+    def format_error(self, operator: Operator, problem: FormatProblem, module: str = "") -> Prompt:
+        return self._prompt("format", problem.explanation + (f"\nmodule:\n{module}" if module else ""))
 
     def lint(self, operator: Operator, violations: Sequence[Violation]) -> Prompt:
         return self._prompt("lint", " ".join(v.message for v in violations))

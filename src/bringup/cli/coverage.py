@@ -49,6 +49,9 @@ def measure(
         Path | None, typer.Option("--out", "-o", help="File of the results (default: coverage-TARGET.jsonl).")
     ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="Overwrite what the file holds, rather than go on.")] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="The library has changed: measure again what its changes concern.")
+    ] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes that measure.")] = 1,
     seconds: Annotated[float, typer.Option(min=1, help="Time for one case.")] = 120.0,
     json_output: JsonOption = False,
@@ -79,7 +82,9 @@ def measure(
         suite=suite.digest(),
     )  # fmt: skip
     path = out if out is not None else Path(f"coverage-{setting.target.replace(':', '-')}.jsonl")
-    results = Results.start(path, header, anew=anew)
+    if anew and refresh:
+        raise ConfigError("command line", "--anew and --refresh exclude each other", "give one of them")
+    results = _refreshed(path, header, quiet=json_output) if refresh else Results.start(path, header, anew=anew)
     _measure(results, setting, chosen, found_target, jobs, quiet=json_output)
     wanted = {operator.name for operator in chosen}
     part = Results(path, results.header, [r for name, r in results.operators.items() if name in wanted])
@@ -87,6 +92,19 @@ def measure(
     open_ones = [r for r in part.operators.values() if r.status not in ("covered", "not_applicable")]
     if open_ones:
         raise typer.Exit(1)
+
+
+def _refreshed(path: Path, header: Header, *, quiet: bool) -> Results:
+    from bringup.coverage import Results
+    from bringup.coverage.refreshing import kept
+
+    before = Results.read(path)
+    if before.header.key() == header.key():
+        return Results.start(path, header)
+    still = kept(before.operators, before.header, header, str(path))
+    if not quiet:
+        typer.echo(f"{len(still)} of {len(before.operators)} results in {path} hold with the changed library", err=True)
+    return Results.refreshed(path, header, still.values())
 
 
 def _setting(
@@ -97,10 +115,10 @@ def _setting(
     from importlib.metadata import PackageNotFoundError, version
 
     from bringup.candidate import digest
-    from bringup.coverage import Header
+    from bringup.coverage import Header, chosen_library, kernel_digests
     from bringup.coverage.measuring import Setting
 
-    folder, content = (None, "") if enable else _library(library)
+    folder, content = (None, "") if enable else chosen_library(library)
     name = f"vpe:{target.profile}" if target.name.startswith("vpe") else target.name
     facts = target.facts()
     try:
@@ -111,6 +129,7 @@ def _setting(
         target=name,
         library=str(folder) if folder else "",
         library_digest=f"{content}{' unjudged' if unjudged else ''}",
+        kernels=kernel_digests(folder),
         enable=enable,
         gradients=gradients,
         suite=suite,
@@ -120,26 +139,6 @@ def _setting(
         eligible=eligible,
     )
     return Setting(name, folder, enable, unjudged, gradients, seconds), header
-
-
-def _library(given: Path | None) -> tuple[Path | None, str]:
-    """Return the folder of the library that is meant and a digest of it; None where there is none: the bare device."""
-    import os
-
-    from bringup.candidate import digest
-    from bringup.library import Library
-    from bringup.library._index import INDEX
-    from bringup.library.enabling import VARIABLE, default_library
-
-    path = given
-    if path is None and VARIABLE not in os.environ and (Path("kernels") / INDEX).is_file():
-        path = Path("kernels")
-    if path is None:
-        path = default_library()
-    if path is None:
-        return None, ""
-    opened = Library.open(path)
-    return opened.path.resolve(), digest((opened.path / INDEX).read_text(encoding="utf-8"))
 
 
 def _measure(

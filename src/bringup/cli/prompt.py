@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bringup.cli._ablations import WithoutOption, overrides_of
 from bringup.cli._output import JsonOption, print_json
 
 if TYPE_CHECKING:
     from bringup.candidate import Candidate
+    from bringup.dialect import Dialect
+    from bringup.operators import DocNode, Operator, PromptWords
+    from bringup.prompts import Prompt
     from bringup.verdict import Verdict
 
 
@@ -25,7 +29,7 @@ def prompt(
         str,
         typer.Option(
             help="first, refine, format_error, lint, compile, crash, wrong, raised, timed_out, cheated, again, "
-            "summarise or system."
+            "summarise, system, expand, remember or look_up."
         ),
     ] = "first",
     target: Annotated[str, typer.Option(help="Target, NAME or NAME:PROFILE.")] = "vpe:pe64",
@@ -37,6 +41,7 @@ def prompt(
         Path | None, typer.Option(help="Verdict as JSON (`bringup test ... --json`); chooses the situation too.")
     ] = None,
     dtype: Annotated[list[str] | None, typer.Option(help="Only these dtypes (repeatable).")] = None,
+    without: WithoutOption = None,
     stats: Annotated[bool, typer.Option("--stats", help="Print size, token estimate and digest instead.")] = False,
     json_output: JsonOption = False,
 ) -> None:
@@ -44,19 +49,10 @@ def prompt(
 
     from bringup.candidate import FormatProblem
     from bringup.cli._judging import check_dtypes
+    from bringup.config import load_config
     from bringup.errors import ConfigError
     from bringup.linter import lint
-    from bringup.prompts import (
-        SITUATION_OF,
-        SITUATIONS,
-        again_prompt,
-        feedback_prompt,
-        first_prompt,
-        refine_prompt,
-        samples,
-        summarise_prompt,
-        system_prompt,
-    )
+    from bringup.prompts import SITUATION_OF, SITUATIONS, PromptBook, samples
     from bringup.suites import get_suite
     from bringup.targets import get_target
 
@@ -64,6 +60,8 @@ def prompt(
     check_dtypes(dtype, source)
     operator = source.operator(op)
     dialect = get_target(target).dialect()
+    shown_parts = load_config(None, overrides_of(without)).prompts
+    book = PromptBook(dialect, target, source.docs, dtype, source.words, shown_parts)
     given = None if verdict is None else _read_verdict(verdict)
     if given is not None and situation == "first":
         situation = "lint" if given.kind == "lint" else SITUATION_OF.get(given.kind, given.kind)
@@ -71,23 +69,23 @@ def prompt(
         raise ConfigError(f"--situation {situation}", "no such situation", f"use one of {', '.join(SITUATIONS)}")
     sample = False
     if situation == "first":
-        result = first_prompt(operator, source.docs(op), dialect, target=target, dtypes=dtype, words=source.words)
+        result = book.first(operator)
     elif situation == "refine":
         sample = candidate is None
         module = samples.candidate(dialect) if candidate is None else _candidate(candidate)
-        report = None if given is None else feedback_prompt(operator, given, dialect)
-        result = refine_prompt(
-            operator, source.docs(op), dialect, module, target=target, dtypes=dtype, words=source.words, report=report
-        )
+        result = book.refine(operator, module, None if given is None else book.verdict(operator, given))
     elif situation == "again":
         sample = given is None
         failed = samples.verdict("wrong", operator) if given is None else given
-        result = again_prompt(operator, feedback_prompt(operator, failed, dialect), repeats=1)
+        result = book.again(operator, book.verdict(operator, failed), repeats=1)
     elif situation == "system":
-        result = system_prompt(target)
+        result = book.system()
+    elif situation in {"expand", "remember", "look_up"}:
+        sample = True
+        result = _of_search(situation, operator, source.docs(op), dialect, target, dtype, source.words)
     elif situation == "summarise":
         sample = given is None
-        result = summarise_prompt(operator, samples.log() if given is None else given.log)
+        result = book.summarise(operator, samples.log() if given is None else given.log)
     elif situation == "format_error":
         from bringup.cli.lint import read
 
@@ -95,7 +93,7 @@ def prompt(
         problem = samples.problem() if candidate is None else read(candidate)
         if not isinstance(problem, FormatProblem):
             raise ConfigError(str(candidate), "it is well-formed", "there is no format error to report")
-        result = feedback_prompt(operator, problem, dialect)
+        result = book.format_error(operator, problem)
     elif situation == "lint":
         if given is not None:
             violations = given.violations
@@ -106,7 +104,7 @@ def prompt(
         else:
             sample = True
             violations = samples.violations(dialect, operator)
-        result = feedback_prompt(operator, violations, dialect)
+        result = book.lint(operator, violations)
     else:
         sample = given is None
         shown = samples.verdict(situation, operator) if given is None else given
@@ -117,7 +115,7 @@ def prompt(
                 f"its kind is '{shown.kind}', not {situation}",
                 "leave --situation out to follow the verdict",
             )
-        result = feedback_prompt(operator, shown, dialect, debugger=debugger)
+        result = book.verdict(operator, shown, debugger)
     record = {
         "situation": situation,
         "template": result.template,
@@ -136,6 +134,33 @@ def prompt(
     if sample:
         typer.echo("note: what this prompt reports is a sample, not a real result", err=True)
     typer.echo(result.text, nl=False)
+
+
+def _of_search(
+    situation: str,
+    operator: Operator,
+    docs: list[DocNode],
+    dialect: Dialect,
+    target: str,
+    dtypes: list[str] | None,
+    words: PromptWords,
+) -> Prompt:
+    """Return a prompt of a search, with sample material."""
+    from bringup.prompts import render, samples
+
+    known: dict[str, Any] = {"operator": operator, "target": target, "shown": (samples.shown(dialect),)}
+    told = {"ancestors": samples.tried()[:1], "siblings": samples.tried()[1:2], "best": 1.32, "against": "the start"}
+    directives = "**Next**: load each row once, and keep it for both passes."
+    if situation == "look_up":
+        index = "guidance/performance/memory.md: Moving fewer bytes [any; memory]"
+        return render("look_up", **known, index=index, most=4, directives=directives)
+    if situation == "remember":
+        return render("remember", **known, **told)
+    asked = tuple(one for one in operator.dtypes if dtypes is None or one in dtypes)
+    return render(
+        "expand", **known, **told, docs=tuple(docs), dialect=dialect, dtypes=asked, words=words, directives=directives,
+        cases=("wrapper(Tensor[f32, 4096x512])",), hardware=("memory: local bytes 1048576",),
+    )  # fmt: skip
 
 
 def _candidate(file: Path) -> Candidate:

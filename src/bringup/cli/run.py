@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bringup.cli._ablations import WithoutOption, overrides_of
 from bringup.cli._output import JsonOption, print_json
 from bringup.cli._runs import RunsDirOption
 
@@ -38,7 +39,8 @@ def run(
         Path | None, typer.Argument(metavar="[CONFIG.yaml]", help="Configuration; options win over it.")
     ] = None,
     ops: Annotated[
-        List, typer.Option("--ops", help="Operators: names, globs, @FILE, all, recorded; repeatable, or with commas.")
+        List,
+        typer.Option("--ops", help="Operators: names, globs, @FILE, all, recorded, chosen, @plan[:N]; repeatable."),
     ] = None,
     skip: Annotated[
         List, typer.Option("--skip", help="Operators left out, as in --ops; with --resume, by this part of the run.")
@@ -76,6 +78,7 @@ def run(
     without_guard: Annotated[
         List, typer.Option("--without-guard", metavar="ID", help="Switch a guard of the judge off (ablations).")
     ] = None,
+    without: WithoutOption = None,
     settings: Annotated[
         List, typer.Option("--set", metavar="FIELD=VALUE", help="Any field: --set states.lint=false (repeatable).")
     ] = None,
@@ -146,6 +149,7 @@ def run(
         "judge.without_guards": without_guard or None,
     }
     overrides = {field: value for field, value in given.items() if value is not None}
+    overrides |= overrides_of(without)
     overrides |= dict(_setting(text) for text in settings or ())
     chain = _chain(client, model)
     called = {"name": name, "note": note}

@@ -26,6 +26,7 @@ from bringup.verdict import Record
 
 FORMAT = 1
 MANIFEST = "MANIFEST.json"
+CHOSEN = "chosen.txt"  # beside the dialogs: operators that show the most in the least time, one a line
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 Turn = tuple[int, int, str]  # attempt, turn, role
 
@@ -131,15 +132,17 @@ class RecordingSet:
         """Return the recorded operators, sorted."""
         return sorted({*self._files, *self._texts})
 
-    def candidates(self) -> dict[str, Candidate]:
-        """Return the last candidate of every recorded operator that has one: what its dialog came to."""
+    def candidates(self, operators: Iterable[str] | None = None) -> dict[str, Candidate]:
+        """Return the last candidate of every recorded operator (or of `operators`) that has one: its dialog's end."""
         found: dict[str, Candidate] = {}
-        for operator in self.operators():
+        for operator in self.operators() if operators is None else operators:
             dialog = self.dialog(operator)
+            base = next((record.start for record in dialog.values() if record.start), None)
             for position in sorted(dialog):
-                parsed = parse_reply(dialog[position].text) if position[2] == "generate" else None
+                parsed = parse_reply(dialog[position].text, base) if position[2] == "generate" else None
                 if isinstance(parsed, Candidate):
                     found[operator] = parsed
+                    base = parsed.source  # what later edits are of
         return found
 
     def starts(self, operators: Iterable[str]) -> dict[str, str]:
@@ -235,6 +238,24 @@ def find_set(path: str | Path | None = None, target: str | None = None) -> Path:
 def recorded_operators(path: str | Path | None = None, target: str | None = None) -> list[str]:
     """Return the operators with recorded dialogs in the set that `find_set` names (`--ops recorded`)."""
     return RecordingSet(find_set(path, target)).operators()
+
+
+def chosen_operators(path: str | Path | None = None, target: str | None = None) -> list[str]:
+    """Return the operators that a set's `chosen.txt` names (`--ops chosen`): a part that is replayed in short time.
+
+    All of a set that has no such file. Raises FormatError for a name that the set has not recorded.
+    """
+    where = find_set(path, target)
+    recorded = RecordingSet(where).operators()
+    file = where / CHOSEN
+    if not file.is_file():
+        return recorded
+    lines = [line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    names = [line for line in lines if line]
+    for name in names:
+        if name not in recorded:
+            raise FormatError(f"{file}: '{name}' has no recorded dialogs; scripts/choose_recordings.py makes the list")
+    return names
 
 
 def recorded_starts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -65,7 +66,11 @@ def measure(case: FormCase, serving: Serving, *, flushes: bool) -> Outcome:
         result, after, elsewhere, builtins = _run(case, serving)
     except Exception as error:  # whatever a kernel, its wrapper or PyTorch raises is the result
         lacks = missing_overload(error)
-        text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST]
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        if lacks:
+            # Which library it was, and how to make the kernel, is the same for every case.
+            text = re.sub(r" in the library [^;(]*[^;( ]", "", text).partition("; make one: ")[0]
+        text = text[:LONGEST]
         outcome.kind, outcome.message, outcome.lacks = ("missing" if lacks else "raised"), text, lacks or ""
     else:
         if builtins:

@@ -87,6 +87,7 @@ class Worker:
                 for identity, maker in self.cases(operator):
                     if json.dumps(identity) in wanted:
                         self.say(begin=identity)
+                        found.clear()
                         run_quietly(maker(), self.serving)
                         self.say(lacks={name: sorted(parts) for name, parts in found.items()})
         except NotEnabled:

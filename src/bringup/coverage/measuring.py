@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -167,6 +167,8 @@ class Tallying:
     """By case, as JSON: (kind, message); `none` for what was no case."""
     lacks: dict[str, str] = field(default_factory=dict)
     needs: dict[str, set[str]] = field(default_factory=dict)
+    forward: set[str] = field(default_factory=set)
+    """Of the missing overloads, those that another form than a gradient calls."""
     kernels: Counter[str] = field(default_factory=Counter)
     composed: Counter[str] = field(default_factory=Counter)
     several: bool = False
@@ -184,6 +186,13 @@ class Tallying:
         if answer["end"][2] != "gradient":
             self.several = self.several or kernels.total() > 1 or bool(composed)
 
+    def lacking(self, case: Sequence[Any], found: Mapping[str, Sequence[str]]) -> None:
+        """Note all that a case lacks: the overloads that it calls, each with what its decomposition lacks."""
+        for name, parts in found.items():
+            self.needs.setdefault(name, set()).update(parts)
+        if case[2] != "gradient":
+            self.forward.update(found)
+
     def result(self, seconds: float) -> OperatorResult:
         """Return what came of the operator."""
         forms: dict[Form, Tally] = {}
@@ -193,14 +202,18 @@ class Tallying:
             cases = [(json.loads(case), *told) for case, told in self.kinds.items() if told[0] != "none"]
             cases = [one for one in cases if one[0][2] == form]
             if cases:
-                forms[form] = Tally(passed=sum(kind == "passed" for _, kind, _ in cases), total=len(cases))
+                kinds = Counter(kind for _, kind, _ in cases)
+                forms[form] = Tally(passed=kinds.pop("passed", 0), total=len(cases), failed=dict(kinds))
             for (dtype, index, _), kind, message in cases:
                 if kind != "passed":
                     failed[kind] += 1
                     failures.append(Failure(dtype=dtype, index=index, form=form, kind=kind, message=message))
-        needs = {name: tuple(sorted(parts)) for name, parts in self.needs.items()}
-        for overload in self.lacks.values():
-            needs.setdefault(overload, (overload,))
+        for case, overload in self.lacks.items():
+            # What no survey has looked at lacks at least what it lacked first.
+            self.needs.setdefault(overload, {overload})
+            if json.loads(case)[2] != "gradient":
+                self.forward.add(overload)
+        needs = {name: tuple(sorted(parts)) for name, parts in sorted(self.needs.items())}
         reason = ""
         if not forms:
             status, reason = "not_applicable", "PyTorch on the host refuses all of its cases"
@@ -214,8 +227,9 @@ class Tallying:
             how = how if self.observes else "unknown"
         return OperatorResult(
             operator=self.operator, status=status, how=how, forms=forms, kernels=dict(self.kernels),
-            composed=dict(self.composed), needs=needs, failures=_chosen(failures), failed=dict(failed), reason=reason,
-            seconds=round(seconds, 2),
+            composed=dict(self.composed), needs=needs,
+            gradient_only=tuple(name for name in needs if name not in self.forward), failures=_chosen(failures),
+            failed=dict(failed), reason=reason, seconds=round(seconds, 2),
         )  # fmt: skip
 
 
@@ -280,8 +294,8 @@ def _survey(process: Process, operator: str, found: Tallying) -> None:
                 answer = process.answer(process.setting.seconds if current else START_SECONDS)
                 if "begin" in answer:
                     current = answer["begin"]
-                for name, parts in answer.get("lacks", {}).items():
-                    found.needs.setdefault(name, set()).update(parts)
+                if current is not None:
+                    found.lacking(current, answer.get("lacks", {}))
                 if "done" in answer:
                     return
         except Died:

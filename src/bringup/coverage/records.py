@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from bringup.errors import ConfigError, FormatError
+from bringup.files import write_atomically
 from bringup.verdict import Record
 
 FORMAT = 1
@@ -30,6 +31,8 @@ class Header(Record):
     library: str = ""
     """Folder of the library; empty: the bare device, or what `enable` brings."""
     library_digest: str = ""
+    kernels: dict[str, str] | None = None
+    """Digest of what the library has for each overload; None where that was not noted."""
     enable: str = ""
     """`MODULE:FUNCTION` that put kernels behind the device."""
     gradients: bool
@@ -44,7 +47,7 @@ class Header(Record):
 
     def key(self) -> dict[str, Any]:
         """What must agree for a measurement to go on."""
-        return self.model_dump(exclude={"library"})
+        return self.model_dump(exclude={"library", "kernels"})  # the library's digest stands for its kernels
 
 
 class Failure(Record):
@@ -62,6 +65,7 @@ class Tally(Record):
 
     passed: int = 0
     total: int = 0
+    failed: dict[Kind, int] = Field(default_factory=dict)
 
 
 class OperatorResult(Record):
@@ -80,6 +84,8 @@ class OperatorResult(Record):
     needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Overloads that were called and that nothing serves; with each, what its decomposition lacks (itself, if it has
     none)."""
+    gradient_only: tuple[str, ...] = ()
+    """Of `needs`, the overloads that nothing but gradients calls."""
     failures: tuple[Failure, ...] = ()
     failed: dict[Kind, int] = Field(default_factory=dict)
     reason: str = ""
@@ -137,6 +143,17 @@ class Results:
                 str(path), f"cannot be written: {error.strerror}", "give another file with --out"
             ) from None
         return cls(path, header, ())
+
+    @classmethod
+    def refreshed(cls, path: Path, header: Header, kept: Iterable[OperatorResult]) -> Results:
+        """Write a file anew with results of an earlier measurement that still hold; raises ConfigError."""
+        results = cls(path, header, kept)
+        lines = [header.model_dump_json(), *(one.model_dump_json() for one in results.operators.values())]
+        try:
+            write_atomically(path, "".join(f"{line}\n" for line in lines).encode())
+        except OSError as error:
+            raise ConfigError(str(path), f"cannot be written: {error.strerror}") from None
+        return results
 
     def add(self, result: OperatorResult) -> None:
         """Append a result. Raises ConfigError where the file cannot be written."""

@@ -41,8 +41,6 @@ class Block:
     """One code for each byte."""
     writable: bool = True
     freed: bool = False
-    copied: dict[bool, tuple[int, int]] = field(default_factory=dict)
-    """First byte and end of what the latest copy has written: one of bytes that kernels wrote (True), one of others."""
     real: Any = None
     """What the engine keeps of it."""
 
@@ -223,13 +221,6 @@ def check_extent(offset: int, width: int, size: tuple[int, ...], stride: tuple[i
         raise Malformed("a tensor that reaches beyond its storage")
 
 
-def extent(tensor: Descriptor, width: int) -> tuple[int, int]:
-    """First byte in its storage, and the end, of what a tensor that is not empty reaches."""
-    first = tensor.address - tensor.base
-    last = sum((length - 1) * step for length, step in zip(tensor.size, tensor.stride, strict=True))
-    return first, first + (last + 1) * width
-
-
 def repeats(size: Sequence[int], stride: Sequence[int]) -> bool:
     """Whether elements of a tensor that is not empty may lie on one another: a stride within reach of smaller ones."""
     reach = 0
@@ -238,6 +229,18 @@ def repeats(size: Sequence[int], stride: Sequence[int]) -> bool:
             return True
         reach += (length - 1) * step
     return False
+
+
+def pieces(size: Sequence[int], stride: Sequence[int]) -> int:
+    """How many stretches of neighbouring elements a tensor has, in the order of memory; 0 for an empty one."""
+    if 0 in size:
+        return 0
+    run = 1
+    for step, length in sorted((s, n) for s, n in zip(stride, size, strict=True) if n > 1 and s > 0):
+        if step != run:
+            break
+        run *= length
+    return math.prod(size) // run
 
 
 def count_codes(by: Map) -> dict[int, int]:

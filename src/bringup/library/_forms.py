@@ -176,15 +176,8 @@ class OutForm(Form):
     """An `out=` overload, by its own kernel; on devices from outside PyTorch sends the other forms' calls here, too."""
 
     def check(self, plan: Plan, values: Sequence[Any]) -> Plan:
+        _check_outs(self, values)
         inputs, outs = values[: -self._outs], values[-self._outs :]
-        for out, parameter in zip(outs, self.schema.outs, strict=True):
-            if out.device.type != self.device:
-                raise RuntimeError(f"Expected {parameter.name} to be on {self.device}, but it is on {out.device}")
-            if torch._debug_has_internal_overlap(out) == 1:
-                raise RuntimeError(
-                    f"unsupported operation: more than one element of {parameter.name} of aten::{self.name} refers to "
-                    "a single memory location; clone() the tensor first"
-                )
         plan.outs = self._sized(inputs)
         if plan.outs is None:
             return plan
@@ -231,6 +224,31 @@ class FunctionalForm(Form):
         made = self.fresh(plan, values)
         self.run(plan, values, made)
         return made[0] if len(made) == 1 else tuple(made)
+
+
+class CopiedForm(Form):
+    """An `out=` overload, by the kernel of its functional form: the results are copied."""
+
+    def check(self, plan: Plan, values: Sequence[Any]) -> Plan:
+        _check_outs(self, values)
+        with contextlib.suppress(Unsized), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ask_meta(operator(self.name), values, self.schema, self.device)
+        return plan
+
+    def serve(self, plan: Plan, values: list[Any]) -> Any:
+        count = len(self.schema.outs)
+        inputs, outs = values[:-count], values[-count:]
+        made = plan.kernel(inputs)
+        results = list(made) if isinstance(made, list | tuple) else [made]
+        for out, one in zip(outs, results, strict=True):
+            if not torch.can_cast(one.dtype, out.dtype):
+                raise RuntimeError(f"result type {one.dtype} can't be cast to the desired output type {out.dtype}")
+        for out, one in zip(outs, results, strict=True):
+            if out.shape != one.shape:
+                _resize(out, one.shape)
+            out.copy_(one)
+        return outs[0] if count == 1 else tuple(outs)
 
 
 class InplaceForm(Form):
@@ -280,6 +298,18 @@ def undeclared(kernel: Kernel, name: str) -> KernelFailed:
         f"aten::{kernel.entry.overload}: its kernel {kernel.library.file(kernel.entry)} calls aten::{name}, which it "
         "does not declare; add it with --calls, or compute it in the kernel"
     )
+
+
+def _check_outs(form: Form, values: Sequence[Any]) -> None:
+    """Refuse results given on another device, or whose elements share memory."""
+    for out, parameter in zip(values[-len(form.schema.outs) :], form.schema.outs, strict=True):
+        if out.device.type != form.device:
+            raise RuntimeError(f"Expected {parameter.name} to be on {form.device}, but it is on {out.device}")
+        if torch._debug_has_internal_overlap(out) == 1:
+            raise RuntimeError(
+                f"unsupported operation: more than one element of {parameter.name} of aten::{form.name} refers to "
+                "a single memory location; clone() the tensor first"
+            )
 
 
 def _moved(value: Any, device: str) -> Any:

@@ -351,9 +351,12 @@ class Enabled:
             if before is not None:
                 builtin = functools.partial(before.call_boxed, _keys(self.device.key))
             choose = self._chooser(served.kernel)
-            kind = {"itself": _forms.Form, "functional": _forms.FunctionalForm, "in-place": _forms.InplaceForm}[
-                served.form
-            ]
+            kind = {
+                "itself": _forms.Form,
+                "functional": _forms.FunctionalForm,
+                "in-place": _forms.InplaceForm,
+                "out=": _forms.CopiedForm,
+            }[served.form]
             if served.form == "itself" and schema_of(served.overload).outs:
                 kind = _forms.OutForm
             return kind(served.overload, served.kernel, choose, self.device.type, builtin)

@@ -153,14 +153,15 @@ class Served:
 
     overload: str
     kernel: str
-    form: Literal["itself", "functional", "in-place"]
+    form: Literal["itself", "functional", "in-place", "out="]
 
 
 def forms(serving: Iterable[str], device: Device) -> list[Served]:
     """Return every overload that kernels serve on a device: their own, and other forms of the operator.
 
     On a device from outside PyTorch itself sends the functional and in-place forms of a structured operator to `out=`;
-    on `cuda` each form has a kernel of its own to be replaced.
+    on `cuda` each form has a kernel of its own to be replaced. Of other operators each form reaches the device: the
+    result of a functional kernel is copied to `out=`.
     """
     names = set(serving)
     found = [Served(name, name, "itself") for name in sorted(names)]
@@ -169,7 +170,8 @@ def forms(serving: Iterable[str], device: Device) -> list[Served]:
         schema = schemas.schema_of(name)
         functional = schemas.functional_of(name) if schema.outs else None
         twin = schemas.inplace_of(name)
-        for other, form in ((functional, "functional"), (twin, "in-place")):
+        out = None if schema.outs else schemas.out_of(name)
+        for other, form in ((functional, "functional"), (twin, "in-place"), (out, "out=")):
             if other is None or other in taken:
                 continue
             if not device.builtin and schemas.is_composed(other):
@@ -199,7 +201,7 @@ def route(overload: str, choice: Choice, device: Device, *, fallback: str | None
         if served.form == "itself":
             return Route(overload, "kernel", "its own kernel", entries)
         word = "its result is allocated and given to" if served.form == "functional" else "its tensor is given to"
-        if served.form == "in-place" and not schemas.schema_of(served.kernel).outs:
+        if served.form != "functional" and not schemas.schema_of(served.kernel).outs:
             word = "its tensor receives the result of"
         return Route(overload, "form", f"{word} the kernel of {served.kernel}", entries)
     refused = choice.refused.get(overload)

@@ -114,6 +114,15 @@ def functional_of(name: str) -> str | None:
 
 
 @functools.cache
+def out_of(name: str) -> str | None:
+    """Return the `out=` overload of a functional one, or None."""
+    schema = schema_of(name)
+    if schema.outs or schema.writes_inputs:
+        return None
+    return next((other for other in overloads(name.partition(".")[0]) if functional_of(other) == name), None)
+
+
+@functools.cache
 def inplace_of(name: str) -> str | None:
     """Return the in-place overload with the same parameters as a functional or `out=` one, or None.
 
@@ -127,21 +136,6 @@ def inplace_of(name: str) -> str | None:
         found = schema_of(other)
         written = [p.written for p in found.parameters]
         if written and written[0] and sum(written) == 1 and [p.same for p in found.parameters] == wanted:
-            return other
-    return None
-
-
-@functools.cache
-def functional_of_inplace(name: str) -> str | None:
-    """Return the functional overload with the same parameters as an in-place one, or None."""
-    packet = name.partition(".")[0]
-    if not packet.endswith("_") or packet.endswith("__"):
-        return None
-    schema = schema_of(name)
-    wanted = [p.same for p in schema.parameters]
-    for other in overloads(packet[:-1]):
-        found = schema_of(other)
-        if not found.outs and not found.writes_inputs and [p.same for p in found.parameters] == wanted:
             return other
     return None
 

@@ -206,6 +206,7 @@ def _task(context: TaskContext) -> dict[str, Any]:
         "asked": _asked_of(context),
         "computes": computes(operator),
         "moves": moves(operator),
+        "by_indices": operator.indexed,
         "reads": reads if reads.nbytes else None,
         "modules": [f"`{name}`" for name in dialect.modules],
         "signature": operator.signature,
@@ -225,7 +226,7 @@ def _task(context: TaskContext) -> dict[str, Any]:
         "indexed": any("Tensor[" in call for call in calls),
         "out_rule": _out_rule(operator),
         "wide": "tl.float64" in dialect.tl_constants,
-        "examples": [e for e in load_examples(dialect.examples) if e.name != operator.name],
+        "examples": [e for e in load_examples(dialect.examples) if e.name != operator.name] if context.examples else [],
     }
 
 

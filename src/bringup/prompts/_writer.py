@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bringup.candidate import Candidate, FormatProblem
+from bringup.config import PromptsConfig
 from bringup.dialect import Dialect
 from bringup.operators import DocNode, Operator, PromptWords
 from bringup.prompts._contexts import Situation
@@ -30,8 +31,13 @@ def first_prompt(
     target: str,
     dtypes: Sequence[str] | None = None,
     words: PromptWords | None = None,
+    examples: bool = True,
+    patches: bool = False,
 ) -> Prompt:
-    """Return the task from scratch. `dtypes` defaults to the operator's own, `words` to those of public operators."""
+    """Return the task from scratch. `dtypes` defaults to the operator's own, `words` to those of public operators.
+
+    `patches` says that later answers may be edits.
+    """
     return render(
         "first",
         operator=operator,
@@ -40,6 +46,8 @@ def first_prompt(
         target=target,
         dtypes=_dtypes(operator, dtypes),
         words=words or PromptWords(),
+        examples=examples,
+        patches=patches,
     )
 
 
@@ -53,6 +61,8 @@ def refine_prompt(
     dtypes: Sequence[str] | None = None,
     words: PromptWords | None = None,
     report: Prompt | None = None,
+    examples: bool = True,
+    patches: bool = False,
 ) -> Prompt:
     """Return the task with a candidate to go on from, and the report on it (a feedback prompt) when there is one."""
     return render(
@@ -63,6 +73,8 @@ def refine_prompt(
         target=target,
         dtypes=_dtypes(operator, dtypes),
         words=words or PromptWords(),
+        examples=examples,
+        patches=patches,
         candidate=candidate,
         report=report.text if report else "",
     )
@@ -75,21 +87,27 @@ def feedback_prompt(
     *,
     debugger: str | None = None,
     summary: str | None = None,
+    module: str = "",
+    patches: bool = False,
 ) -> Prompt:
     """Return the report on a reply: a format problem, the linter's violations, or a failing verdict.
+
+    `module` is the one that edits did not fit; `patches` says that the answer may be edits.
 
     Raises PromptError for a verdict that is no failure (passed, untested).
     """
     if isinstance(found, FormatProblem):
-        return render("format_error", operator=operator, problem=found)
+        return render("format_error", operator=operator, problem=found, module=module, patches=patches)
     if not isinstance(found, Verdict):
-        return render("lint", operator=operator, violations=tuple(found), dialect=dialect)
+        return render("lint", operator=operator, violations=tuple(found), dialect=dialect, patches=patches)
     if found.kind == "lint":
-        return render("lint", operator=operator, violations=found.violations, dialect=dialect)
+        return render("lint", operator=operator, violations=found.violations, dialect=dialect, patches=patches)
     situation = SITUATION_OF.get(found.kind)
     if situation is None:
         raise PromptError(f"a verdict of kind '{found.kind}' needs no prompt")
-    return render(situation, operator=operator, verdict=found, debugger=debugger or "", summary=summary or "")
+    return render(
+        situation, operator=operator, verdict=found, debugger=debugger or "", summary=summary or "", patches=patches
+    )
 
 
 def again_prompt(operator: Operator, report: Prompt, repeats: int) -> Prompt:
@@ -102,9 +120,9 @@ def summarise_prompt(operator: Operator, log: str) -> Prompt:
     return render("summarise", operator=operator, log=log)
 
 
-def system_prompt(target: str) -> Prompt:
+def system_prompt(target: str, patches: bool = False) -> Prompt:
     """Return the system prompt for a target."""
-    return render("system", target=target)
+    return render("system", target=target, patches=patches)
 
 
 def _dtypes(operator: Operator, dtypes: Sequence[str] | None) -> tuple[str, ...]:
@@ -121,6 +139,7 @@ class PromptBook:
         docs: Callable[[str], Sequence[DocNode]],
         dtypes: Sequence[str] | None = None,
         words: PromptWords | None = None,
+        config: PromptsConfig | None = None,
     ) -> None:
         """`docs` returns an operator's docstring and those that it refers to: a suite's; `words` are its words."""
         self._dialect = dialect
@@ -128,38 +147,58 @@ class PromptBook:
         self._docs = docs
         self._dtypes = None if dtypes is None else tuple(dtypes)
         self._words = words
+        self._config = config or PromptsConfig()
+
+    def _documents(self, operator: Operator) -> Sequence[DocNode]:
+        """The docstrings shown: an operator's own comes first."""
+        if self._config.documentation == "none":
+            return ()
+        found = self._docs(operator.name)
+        return found if self._config.documentation == "graph" else found[:1]
 
     def first(self, operator: Operator) -> Prompt:
         """Return the task from scratch."""
-        docs = self._docs(operator.name)
-        return first_prompt(operator, docs, self._dialect, target=self._target, dtypes=self._dtypes, words=self._words)
+        return first_prompt(
+            operator,
+            self._documents(operator),
+            self._dialect,
+            target=self._target,
+            dtypes=self._dtypes,
+            words=self._words,
+            examples=self._config.examples,
+            patches=self._config.patches,
+        )
 
     def refine(self, operator: Operator, candidate: Candidate, report: Prompt | None = None) -> Prompt:
         """Return the task with an existing candidate to go on from."""
         return refine_prompt(
             operator,
-            self._docs(operator.name),
+            self._documents(operator),
             self._dialect,
             candidate,
             target=self._target,
             dtypes=self._dtypes,
             words=self._words,
             report=report,
+            examples=self._config.examples,
+            patches=self._config.patches,
         )
 
-    def format_error(self, operator: Operator, problem: FormatProblem) -> Prompt:
-        """Return the report on a reply without a module."""
-        return feedback_prompt(operator, problem, self._dialect)
+    def format_error(self, operator: Operator, problem: FormatProblem, module: str = "") -> Prompt:
+        """Return the report on a reply without a module; `module` is the one that the reply's edits did not fit."""
+        return feedback_prompt(operator, problem, self._dialect, module=module, patches=self._config.patches)
 
     def lint(self, operator: Operator, violations: Sequence[Violation]) -> Prompt:
         """Return the linter's report."""
-        return feedback_prompt(operator, tuple(violations), self._dialect)
+        return feedback_prompt(operator, tuple(violations), self._dialect, patches=self._config.patches)
 
     def verdict(
         self, operator: Operator, verdict: Verdict, debugger: str | None = None, summary: str | None = None
     ) -> Prompt:
         """Return the report on a failing verdict."""
-        return feedback_prompt(operator, verdict, self._dialect, debugger=debugger, summary=summary)
+        return feedback_prompt(
+            operator, verdict, self._dialect, debugger=debugger, summary=summary, patches=self._config.patches
+        )
 
     def again(self, operator: Operator, report: Prompt, repeats: int) -> Prompt:
         """Return the report on a repeated module, which says so."""
@@ -171,4 +210,4 @@ class PromptBook:
 
     def system(self) -> Prompt:
         """Return the system prompt."""
-        return system_prompt(self._target)
+        return system_prompt(self._target, self._config.patches)

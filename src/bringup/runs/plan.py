@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from bringup.clients.recording import (
     RecordingSet,
+    chosen_operators,
     find_set,
     recorded_operators,
     recorded_starts,
@@ -19,6 +20,7 @@ from bringup.config import ALONE, ClientConfig, RunConfig
 from bringup.errors import ConfigError, UnknownName, UnknownOperator
 from bringup.library import Library
 from bringup.operators import Operator
+from bringup.runs.planned import is_planned, planned
 from bringup.store import OperatorInfo, find_run, open_run
 from bringup.suites import get_suite, select
 from bringup.targets import get_target, located
@@ -87,7 +89,12 @@ def make_plan(config: RunConfig, root: Path) -> Plan:
         if dtype not in suite.dtypes:
             known = ", ".join(suite.dtypes)
             raise ConfigError("dtypes", f"'{dtype}' is not a dtype of the suite {suite.name}", f"use some of {known}")
-    chosen = select(suite, list(patterns(config)))
+    wanted = list(patterns(config))
+    chosen = select(suite, wanted)
+    if any(map(is_planned, _split(config.ops))):
+        # Sessions begin in the order of the plan: what is stopped early has made what was most useful.
+        place = {name: number for number, name in enumerate(wanted)}
+        chosen.sort(key=lambda op: place.get(op.name, len(place)))
     if config.skip:
         left_out = {op.name for op in select(suite, _split(config.skip))}
         chosen = [op for op in chosen if op.name not in left_out]
@@ -194,11 +201,13 @@ def _split(patterns: Iterable[str]) -> list[str]:
 
 
 def patterns(config: RunConfig) -> Iterable[str]:
-    """Yield the patterns of `ops`: commas split, `recorded` replaced by the operators that have recorded dialogs."""
+    """Yield the patterns of `ops`: commas split, `recorded`, `chosen` and `@plan` replaced by what they mean."""
     for pattern in _split(config.ops):
-        if pattern == "recorded":
+        if is_planned(pattern):
+            yield from planned(pattern, config.suite, config.target)
+        elif pattern in ("recorded", "chosen"):
             path = config.client.path if config.client.name == "recorded" else None
-            yield from recorded_operators(path, config.target)
+            yield from (recorded_operators if pattern == "recorded" else chosen_operators)(path, config.target)
         else:
             yield pattern
 

@@ -28,8 +28,8 @@ class PromptWriter(Protocol):
         """Return the task with an existing candidate to go on from, and the report on it when there is one."""
         ...
 
-    def format_error(self, operator: Operator, problem: FormatProblem) -> Prompt:
-        """Return the report on a reply without a module."""
+    def format_error(self, operator: Operator, problem: FormatProblem, module: str = "") -> Prompt:
+        """Return the report on a reply without a module; `module` is the one that the reply's edits did not fit."""
         ...
 
     def lint(self, operator: Operator, violations: Sequence[Violation]) -> Prompt:
@@ -53,7 +53,14 @@ class PromptWriter(Protocol):
         ...
 
 
-Parse = Callable[[str], Candidate | FormatProblem]
+class Parse(Protocol):
+    """Reads a reply."""
+
+    def __call__(self, text: str, base: str | None = None) -> Candidate | FormatProblem:
+        """Return the module in a reply, or what is wrong with it; `base` is the module that edits in it are of."""
+        ...
+
+
 Lint = Callable[[Candidate, Operator], Sequence[Violation]]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Literal, Protocol
 
-from bringup.candidate import Candidate, FormatProblem, digest
+from bringup.candidate import EDIT_KINDS, Candidate, FormatProblem, digest, is_patch
 from bringup.clients import Message
 from bringup.errors import ClientError, ContextExceeded, Unanswered
 from bringup.prompts import Prompt
@@ -67,6 +67,7 @@ class RepairLoop(SessionWork):
     """The loop over one attempt's calls. The engine above begins attempts, and says what its goal is."""
 
     goal: Goal = Coverage()
+    calls: int | None = None  # model calls of an attempt; None: as many as the configuration says
     unanswered: Unanswered | None = None
 
     async def repair(self) -> End:
@@ -130,7 +131,7 @@ class RepairLoop(SessionWork):
             self._forget()
         limits = self._config.attempts
         if state.pending is None and state.reply is None:
-            if state.turn >= limits.calls:
+            if state.turn >= (limits.calls if self.calls is None else self.calls):
                 return End.CALLS_USED
             if await self._over_budget():
                 return None
@@ -185,7 +186,10 @@ class RepairLoop(SessionWork):
         prompts, operator = self._parts.prompts, self.operator
         assert feedback is not None
         if feedback.problem is not None:
-            return prompts.format_error(operator, feedback.problem)
+            # where edits did not fit the module, the model sees it whole again
+            shown = self.state.module if feedback.problem.kind in EDIT_KINDS else None
+            module = await self._text(shown) if shown else ""
+            return prompts.format_error(operator, feedback.problem, module)
         if feedback.judged is None:
             return prompts.lint(operator, feedback.violations)
         if feedback.wanted is not None:
@@ -215,12 +219,19 @@ class RepairLoop(SessionWork):
 
     async def _parse(self, text: str) -> None:
         state = self.state
-        result = self._parts.parse(text)
+        base = state.module if self._config.prompts.patches else None
+        result = self._parts.parse(text, await self._text(base) if base else None)
         if isinstance(result, FormatProblem):
             await self._store(Parsed(attempt=state.attempt, turn=state.turn, problem=result))
         else:
             await self._store(
-                Parsed(attempt=state.attempt, turn=state.turn, candidate=result.digest), texts=[result.source]
+                Parsed(
+                    attempt=state.attempt,
+                    turn=state.turn,
+                    candidate=result.digest,
+                    patch=base is not None and is_patch(text),
+                ),
+                texts=[result.source],
             )
 
     # lint and judge

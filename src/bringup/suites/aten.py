@@ -181,6 +181,7 @@ def operator_of(facts: Overload, suite: str) -> Operator:
         mutates=facts.mutates,
         writes=facts.writes,
         moves=parent.same and parent.public in _aten.MOVERS,
+        indexed=parent.same and parent.public in _aten.INDEXED,
         start=parent.public if parent.same else "",
         reads=ReadAllowance(nbytes=_aten.NUMBER) if facts.dynamic else ReadAllowance(),
         views=facts.views,

@@ -1,0 +1,148 @@
+"""The plan for a target: a measurement of it, what its library holds by now, captured programs, and what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bringup.coverage._library import chosen_library
+from bringup.coverage.planning import Goal, Order, goals_of, order, without
+from bringup.coverage.records import OperatorResult, Results
+from bringup.errors import ConfigError
+
+SUITE = "aten"
+WORTH = 10.0  # names that a captured program is worth
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What to make next for a target, and what that was concluded from."""
+
+    order: Order
+    results: Results
+    library: Path | None
+    since: int
+    """Overloads that were missing, and that the library serves by now."""
+
+
+def results_file(target: str, library: Path | None, given: Path | None = None) -> Path:
+    """Return the file of a target's measurement: the one given, else `coverage-TARGET.jsonl` here or in the library.
+
+    Raises ConfigError where there is none.
+    """
+    name = f"coverage-{target.replace(':', '-')}.jsonl"
+    places = [given] if given is not None else [Path(name), *([library / name] if library else [])]
+    for place in places:
+        if place.is_file():
+            return place
+    make = f"make it: bringup coverage --target {target} --gradients"
+    if given is not None:
+        raise ConfigError(str(given), "no such measurement", make)
+    raise ConfigError(f"plan for {target}", f"there is no measurement {name}, here or in the library", make)
+
+
+def plan(
+    target: str,
+    library: Path | None = None,
+    results: Path | None = None,
+    captures: Sequence[Path] = (),
+    *,
+    worth: float = WORTH,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Planned:
+    """Work out which kernels to make next for a target.
+
+    Args:
+        target: `vpe:PROFILE` or `cuda`, as the measurement names it.
+        library: Folder of the library; None takes the one that is meant here.
+        results: File of the measurement; None: `coverage-TARGET.jsonl` here or in the library.
+        captures: Files of captured programs that shall run.
+        worth: How many names each of these is worth.
+        progress: Told while the calls of a capture are worked out.
+
+    Raises ConfigError for a measurement that is missing or of another target, and what reading the files raises.
+    """
+    from bringup.suites import get_suite
+    from bringup.targets import get_target
+
+    found_target = get_target(target)
+    name = f"vpe:{found_target.profile}" if found_target.name.startswith("vpe") else found_target.name
+    folder, content = chosen_library(library)
+    measured = Results.read(results_file(name, folder, results))
+    if measured.header.target != name:
+        raise ConfigError(
+            str(measured.path), f"a measurement of {measured.header.target}, not of {name}", "name one with --results"
+        )
+    suite = {op.name: op for op in get_suite(SUITE).operators()}
+    cannot = {op.name: op.exclusion or op.not_applicable(found_target.features) for op in suite.values()}
+    serves = serving(suite, name)
+    found = list(measured.operators.values())
+    have = _in_library(folder, name)
+    # A library that is the one measured lacks what was missing there, for whatever reason.
+    since = frozenset() if measured.header.library_digest.partition(" ")[0] == content else have
+    goals = [_made_by(goal, serves) for goal in goals_of(found, since)]
+    for path in captures:
+        goals.append(_made_by(_program(path, have, found, worth, progress), serves))
+    called = {name for result in found for direct, parts in result.needs.items() for name in (direct, *parts)}
+    return Planned(
+        order(goals, lambda kernel: cannot.get(kernel, f"no sample of the suite {SUITE} calls it")),
+        measured,
+        folder,
+        len(since & called),
+    )
+
+
+def serving(kernels: Iterable[str], target: str) -> Mapping[str, str]:
+    """Return the kernel that serves each overload that these kernels can serve, in other forms too. Imports torch."""
+    from bringup.library.routing import Device, forms
+
+    device = Device(target.partition(":")[0], target, "", "", "")
+    return {served.overload: served.kernel for served in forms(kernels, device)}
+
+
+def _in_library(folder: Path | None, target: str) -> frozenset[str]:
+    """Return every overload that the library serves there."""
+    if folder is None:
+        return frozenset()
+    from bringup.library import Library
+    from bringup.library.enabling import device_of
+    from bringup.library.routing import choose
+
+    library = Library.open(folder)
+    device = device_of(target, library)
+    return frozenset(serving(choose(library, device).serving, target))
+
+
+def _made_by(goal: Goal, serves: Mapping[str, str]) -> Goal:
+    """Name kernels in the place of the forms that they serve."""
+    needs: dict[str, frozenset[str]] = {}
+    for direct, parts in goal.needs.items():
+        kernel = serves.get(direct, direct)
+        made = frozenset(serves.get(part, part) for part in parts)
+        needs[kernel] = needs.get(kernel, made) | made
+    return Goal(goal.kind, goal.name, needs, goal.weight)
+
+
+def _program(
+    path: Path,
+    have: frozenset[str],
+    found: Sequence[OperatorResult],
+    worth: float,
+    progress: Callable[[int, int, str], None] | None,
+) -> Goal:
+    """Return what a captured program lacks: the overloads that it asks a device for and that nothing serves.
+
+    What was composed for a name that passes is composed for the program, too; what a decomposition lacked there, it
+    lacks here.
+    """
+    from bringup.suites import get_suite
+
+    composed = {name for result in found if result.status == "covered" for name in result.composed}
+    parts: dict[str, frozenset[str]] = {}
+    for result in found:
+        for direct, lacking in result.needs.items():
+            parts[direct] = parts.get(direct, frozenset()) | frozenset(lacking)
+    asked = [op.name for op in get_suite(f"captured:{path}", progress).operators() if op.overloads]
+    needs = {name: parts.get(name, frozenset({name})) for name in asked if name not in have and name not in composed}
+    return without(Goal("model", str(path), needs, worth), have)
