@@ -112,6 +112,31 @@ class BudgetConfig(Section):
     seconds: float | None = Field(default=None, gt=0)  # at work, pauses between processes left out
 
 
+class SearchConfig(Section):
+    """How faster versions of one operator's kernel are searched for (`bringup tune`)."""
+
+    policy: str = "greedy"  # what is expanded next: a policy of `bringup policies list`
+    options: dict[str, Any] = Field(default_factory=dict)  # the policy's parameters
+    nodes: int = Field(default=50, ge=1)  # candidates beside the start; the paper: 50, 300 for one hard operator
+    drafts: int = Field(default=10, ge=0)  # of them first, independent samples without memory; the paper's number
+    memory: Literal["none", "parent", "siblings", "both"] = "both"  # what an expansion is told of others
+    restart: int | None = Field(default=10, ge=1)  # nodes without a better one after which a node begins with no memory
+    stall: int | None = Field(default=None, ge=1)  # nodes without a better one after which the search ends
+    target_speedup: float | None = Field(default=None, gt=0)  # fitness at which it ends
+    workers: int = Field(default=1, ge=1)  # nodes under way at once in this process
+    calls: int = Field(default=5, ge=1)  # model calls of one node: the first, and repairs
+    # Which candidates must pass the whole gate; the timed cases are passed by all. The best one always has.
+    gate: Literal["always", "improvements"] = "always"
+    cases: dict[str, tuple[int, ...]] = Field(default_factory=dict)  # that are timed, by dtype; empty: chosen
+    against: tuple[str, ...] = ()  # baselines: eager, compile, start; empty: the target's usual ones
+    start: str | None = None  # file of the kernel to start from; None: the best stored one
+    warm: int = Field(default=3, ge=0)  # further stored kernels of the same problem that join the graph at the start
+    remember: bool = True  # a model call sums up what was tried, and says what to do next, before an expansion
+    look_up: bool = True  # a model call chooses files of the knowledge base, before an expansion
+    knowledge: tuple[str, ...] = ()  # further folders of knowledge
+    helper: ClientConfig | None = None  # who makes those two calls; None: `client`
+
+
 class Price(Section):
     """Price of a model in the user's currency per million tokens."""
 
@@ -145,6 +170,7 @@ class RunConfig(Section):
     budget: BudgetConfig = BudgetConfig()  # when the run stops by itself
     prices: dict[str, Price] = Field(default_factory=dict)  # model name -> price
     refine_from: str | None = None  # folder of OP.py files, library or run id: sessions start from these candidates
+    search: SearchConfig | None = None  # the run is a search for faster kernels of its operator (`bringup tune`)
 
     @property
     def chain(self) -> tuple[ClientConfig, ...]:

@@ -123,6 +123,46 @@ def test_a_chip_may_flush_subnormal_numbers() -> None:
     assert found.wrong(y, torch.tensor([0.0, 0.0])).tolist() == [False, True]
 
 
+def flushing(name: str, function: Callable[..., Any], *args: Any, dtype: str = "float32") -> tuple[Limit, torch.Tensor]:
+    """The limit of the only output of a call on a device that flushes, and PyTorch's result."""
+    after = copy_arguments(args, {})
+    result = function(*after[0])
+    [found] = Standard(name, function, dtype).limits(args, {}, result, after, flushes=True).outputs
+    assert found is not None
+    return found, result
+
+
+def test_a_chip_may_flush_subnormal_arguments() -> None:
+    x = torch.tensor([1e-40, -1e-40, 2e-38, 0.5])
+    found, y = flushing("ceil", torch.ceil, x)
+    assert not found.wrong(y, y).any()
+    assert not found.wrong(y, torch.tensor([0.0, -0.0, 1.0, 1.0])).any()  # 1e-40 taken for zero: 0, not 1
+    assert found.wrong(y, torch.tensor([0.0, 0.0, 0.0, 0.0])).tolist() == [False, True, True, True]
+    found, y = flushing("hypot", torch.hypot, torch.tensor([1e-40]), torch.tensor([2e-40]))
+    assert right(found, y, float(y), 0.0, 1e-30) == [True, True, False]
+    x = torch.tensor([1e-40, 1.0])
+    [limit_of_flags] = Standard("gt", torch.gt, "float32").limits((x, 0), {}, x > 0, ((x, 0), {}), flushes=True).outputs
+    assert limit_of_flags is not None
+    assert limit_of_flags.wrong(x > 0, torch.tensor([False, True])).tolist() == [False, False]
+    assert limit_of_flags.wrong(x > 0, torch.tensor([False, False])).tolist() == [False, True]
+
+
+def test_subnormals_of_float16_are_numbers_like_others() -> None:
+    x = torch.tensor([1e-6, 6e-8], dtype=torch.float16)
+    found, y = flushing("neg", torch.neg, x, dtype="float16")
+    assert not found.wrong(y, y).any()
+    assert found.wrong(y, torch.zeros_like(y)).all()
+    found, y = flushing("exp", torch.exp, torch.tensor([-12.0], dtype=torch.float16), dtype="float16")
+    assert right(found, y, float(y), 0.0) == [True, False]
+
+
+def test_without_subnormal_arguments_nothing_else_is_allowed() -> None:
+    x = torch.tensor([0.25, -3.5])
+    found, y = flushing("ceil", torch.ceil, x)
+    assert found.flushed is None
+    assert found.wrong(y, y + 1).all()
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("offset", [0.0, 100.0])
 def test_any_order_of_summing_is_right(seed: int, offset: float) -> None:

@@ -414,7 +414,7 @@ def test_command_line_takes_the_newest_run(tmp_path: Path, monkeypatch: pytest.M
         if run == "old":
             box.close()
     ended = CliRunner().invoke(build_app(), ["mailbox", "list", "--run", "old"])
-    assert ended.stdout == "old.exp.a1.t01.generate\tpending\t\n"  # a line a prompt for other programs
+    assert ended.stdout == "old.exp.a1.t01.generate\tpending\t\t\n"  # a line a prompt for other programs
     assert "the run has ended" in ended.stderr
     assert "ended" not in CliRunner().invoke(build_app(), ["mailbox", "list"]).output
     result = CliRunner().invoke(build_app(), ["mailbox", "list", "--json"])

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from bringup.device import Engine, Fault, frames, space
 from bringup.device.account import Account, Allowance, Broken
-from bringup.device.memory import KEPT_FREED, LEAST_COUNTED, Block, Memory, check_extent, codes, item_bytes
+from bringup.device.memory import KEPT_FREED, LEAST_COUNTED, Block, Memory, check_extent, codes, item_bytes, pieces
 from bringup.device.wire import CODES, DTYPES, MOST_DIMENSIONS, Descriptor, Malformed, unpack_descriptor
 from bringup.judge._kernels import KernelStore, key_of
 from bringup.vpe.memory import INPUT, LAUNCHED, UPLOADED
@@ -422,3 +422,19 @@ def test_an_engine_is_an_engine() -> None:
 
     assert isinstance(get_target("vpe:pe64").engine(), Engine)
     assert UPLOADED not in (LAUNCHED, INPUT)
+
+
+def test_pieces_of_a_tensor_are_its_stretches_of_neighbouring_elements() -> None:
+    cases = [
+        ((), (), 1),
+        ((5,), (1,), 1),
+        ((5,), (2,), 5),
+        ((3, 4), (4, 1), 1),
+        ((4, 3), (1, 4), 1),  # a transposed whole is one stretch of memory all the same
+        ((3, 4), (8, 1), 3),
+        ((3, 4), (1, 8), 4),
+        ((2, 1, 4), (4, 99, 1), 1),
+        ((3, 4), (0, 1), 3),
+        ((0, 4), (4, 1), 0),
+    ]
+    assert [pieces(size, stride) for size, stride, _ in cases] == [wanted for _, _, wanted in cases]

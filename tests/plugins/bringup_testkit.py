@@ -4,6 +4,7 @@ a third chip beside those that ship, whose device is the simulator of `vpe` seen
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -173,3 +174,38 @@ class ThirdEngine:
 
         blocks = [b and replace(b, written_by=np.ones(b.nbytes, np.uint8)) for b in call.blocks]
         return self.simulator.launch(replace(call, blocks=blocks))
+
+
+class ClockedTarget(ThirdTarget):
+    """The third chip with a clock of its own: this host's, round what the simulator does."""
+
+    name = "clocked"
+
+    def engine(self) -> Engine:
+        return ClockedEngine()
+
+
+class ClockedEngine(ThirdEngine):
+    def prepare(self, call: Call) -> Callable[[], object]:
+        return lambda: self.launch(call)
+
+    def stopwatch(self) -> HostWatch:
+        return HostWatch()
+
+
+class HostWatch:
+    """Says that the chip was hot, so that somebody notices."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self.device = torch.device("cpu")
+
+    def elapsed(self, body: Callable[[], object], queueing: float, flush: bool) -> tuple[float, float]:
+        began = time.perf_counter()
+        body()
+        taken = time.perf_counter() - began
+        return taken, taken
+
+    def health(self) -> dict[str, Any]:
+        return {"sm_mhz": 900, "most_sm_mhz": 1000, "throttled": ["heat (hardware)"]}

@@ -106,7 +106,7 @@ async def test_events_can_neither_change_nor_vanish(tmp_path):
 def test_every_kind_of_event_survives_json():
     event = CallFinished(key="k", attempt=1, turn=1, reply="0" * 64, usage=Usage(input_tokens=3), cost=0.5)
     assert load_event(event.kind, event.model_dump_json()) == event
-    assert len(EVENT_KINDS) == len(set(EVENT_KINDS)) == 19
+    assert len(EVENT_KINDS) == len(set(EVENT_KINDS)) == 23
 
 
 @settings(max_examples=50, deadline=None)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from bringup.accuracy._conditions import SIZES, UNIT, absolute, common_divisor, counts, spread
+from bringup.accuracy._flushing import FLUSHED, SMALLEST, called, flushed_arguments, same_kind
 from bringup.accuracy._numbers import FLOATS, overflow_from, ulp, unit
 from bringup.accuracy._table import Rule, rule_of
 from bringup.accuracy._twin import Twin, leaves
@@ -33,9 +34,17 @@ class Limit:
     zero_sign: bool = True
     sums: torch.Tensor | None = None  # sums of the sizes of the terms, where the result is a sum
     flushes: bool = False  # the device has no subnormal numbers
+    # What is right too on such a device: the result of arguments without them, and what that may be.
+    flushed: tuple[torch.Tensor, Limit] | None = None
 
     def wrong(self, expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
         """Return where `actual` is wrong: a bool tensor. Both tensors have the dtype and shape of the result."""
+        differs = self._wrong(expected, actual)
+        if self.flushed is not None:
+            differs &= self.flushed[1].wrong(self.flushed[0], actual)
+        return differs
+
+    def _wrong(self, expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
         nans = expected.isnan()
         if self.exact is None or self.allowed is None:
             differs = (expected != actual) & ~(nans & actual.isnan())
@@ -43,9 +52,8 @@ class Limit:
                 differs |= (expected == 0) & (actual == 0) & (expected.signbit() != actual.signbit())
             return differs
         value, exact, allowed = actual.double(), self.exact, self.allowed
-        info = torch.finfo(actual.dtype)
-        if self.flushes:
-            allowed = torch.where(exact.abs() <= info.smallest_normal, allowed + info.smallest_normal, allowed)
+        if self.flushes and actual.dtype in FLUSHED:
+            allowed = torch.where(exact.abs() <= SMALLEST, allowed + SMALLEST, allowed)
         threshold = overflow_from(actual.dtype)
         finite = (value - exact).abs() <= allowed
         above = (value == math.inf) & (exact + allowed >= threshold)
@@ -94,7 +102,35 @@ class Standard:
         """Return the limits of a call with `args` and `kwargs`, whose reference gave `expected` and left `after`.
 
         `after`: (args, kwargs) as the reference left them. The same on every host, but for the last bits of float64.
+        `flushes`: the device may take subnormal numbers for zeros, in arguments and results.
         """
+        found = self._limits(args, kwargs, expected, after)
+        return self._flushing(found, args, kwargs, expected, after) if flushes else found
+
+    def _flushing(self, found: Limits, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any) -> Limits:
+        """Return limits that leave it to each element whether it is computed from flushed arguments."""
+        other: list[tuple[torch.Tensor, Limit] | None] = [None] * (len(found.outputs) + len(found.after))
+        given = flushed_arguments(args, kwargs)
+        made = called(self.reference, *given) if given is not None else None
+        if given is not None and made is not None and same_kind([expected, list(after)], [made[0], list(made[1])]):
+            limits = self._limits(*given, *made)
+            tensors = [*leaves(made[0]), *leaves(list(made[1]))]
+            same = Limit("bit for bit", zero_sign=False)
+            other = [
+                (tensor, replace(limit or same, flushes=True))
+                for tensor, limit in zip(tensors, [*limits.outputs, *limits.after], strict=True)
+            ]
+
+        def both(limit: Limit | None, tensor: torch.Tensor, flushed: tuple[torch.Tensor, Limit] | None) -> Limit | None:
+            if limit is None and (flushed is None or tensor.is_floating_point() or tensor.is_complex()):
+                return None  # a tolerance decides
+            return replace(limit or Limit("bit for bit", zero_sign=False), flushes=True, flushed=flushed)
+
+        tensors = [*leaves(expected), *leaves(list(after))]
+        merged = [both(*one) for one in zip([*found.outputs, *found.after], tensors, other, strict=True)]
+        return Limits(merged[: len(found.outputs)], merged[len(found.outputs) :], found.reason)
+
+    def _limits(self, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any) -> Limits:
         rule = self.rule
         outputs, inputs = leaves(expected), leaves(list(after))
         if rule.kind == "undefined":
@@ -113,11 +149,6 @@ class Standard:
         found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs])
         if isinstance(found_limits, str):
             return Limits([None] * len(outputs), [None] * len(inputs), found_limits)
-        if flushes:
-            found_limits = [
-                None if one is None else Limit(one.words, one.exact, one.allowed, one.zero_sign, one.sums, True)
-                for one in found_limits
-            ]
         return Limits(found_limits[: len(outputs)], found_limits[len(outputs) :])
 
     def _bounds(self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor]) -> list[Limit | None] | str:

@@ -18,11 +18,18 @@ Function = Callable[..., Any]
 Change = Callable[[torch.Tensor], torch.Tensor]
 
 
-def copy_arguments(args: Any, kwargs: Any, *, widen: bool = False, change: Change | None = None) -> tuple[Any, Any]:
+def copy_arguments(
+    args: Any,
+    kwargs: Any,
+    *,
+    widen: bool = False,
+    change: Change | None = None,
+    changed: tuple[torch.dtype, ...] = (torch.float64,),
+) -> tuple[Any, Any]:
     """Copy a call's tensors: storages once each, strides and offsets kept.
 
-    `widen` makes float32, bfloat16 and float16 float64, exactly; `change` is applied to each flat
-    float64 storage.
+    `widen` makes float32, bfloat16 and float16 float64, exactly; `change` is applied to each flat storage of the
+    dtypes `changed`.
     """
     storages: dict[tuple[int, torch.dtype], torch.Tensor] = {}
 
@@ -38,7 +45,7 @@ def copy_arguments(args: Any, kwargs: Any, *, widen: bool = False, change: Chang
             elements = value.untyped_storage().nbytes() // value.element_size()
             flat = value.detach().as_strided((elements,), (1,), 0)
             flat = flat.double() if widen and value.dtype in FLOATS else flat.clone()
-            storages[key] = change(flat) if change is not None and flat.dtype is torch.float64 else flat
+            storages[key] = change(flat) if change is not None and flat.dtype in changed else flat
         return storages[key].as_strided(value.size(), value.stride(), value.storage_offset())
 
     copied: tuple[Any, Any] = pytree.tree_map(copy, (args, kwargs))

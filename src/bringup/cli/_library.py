@@ -11,7 +11,8 @@ import typer
 
 if TYPE_CHECKING:
     from bringup.judge.evidence import Bundle
-    from bringup.library import Library
+    from bringup.library import Library, When
+    from bringup.store import Run
 
 LibraryOption = Annotated[
     Path | None,
@@ -27,6 +28,7 @@ class Source:
     origin: str
     source: str
     bundle: Bundle | None = None
+    variants: tuple[tuple[str, When], ...] | None = None  # of a search: the calls where it won; None: for all calls
 
 
 def chosen(given: Path | None) -> Path:
@@ -99,6 +101,8 @@ def _of_run(what: str, runs_dir: Path | None) -> tuple[list[Source], str | None]
     with open_named(what, runs_dir) as run:
         config = run.started.config
         suite, target = str(config.get("suite", "opinfo")), str(config.get("target", ""))
+        if config.get("search"):
+            return [_of_search(run, suite)], target or None
         last: dict[str, Judged] = {}
         for stored in run.events():
             if isinstance(stored.event, Judged) and stored.operator and stored.event.result == "passed":
@@ -110,6 +114,20 @@ def _of_run(what: str, runs_dir: Path | None) -> tuple[list[Source], str | None]
             bundle = Bundle(evidence=evidence, source=candidate.source)
             found.append(Source(name, f"run {run.id}", candidate.source, bundle))
         return found, target or None
+
+
+def _of_search(run: Run, suite: str) -> Source:
+    """Return a search's best kernel with the verdict of the whole gate, for the calls where it won."""
+    from bringup.candidate import Candidate
+    from bringup.judge.evidence import Bundle, evidence_of
+    from bringup.search.result import result_of
+
+    found = result_of(run)
+    operator = run.started.operators[0].name
+    evidence = evidence_of(run.verdict(found.judged), Candidate(source=found.source), operator, suite)
+    origin = f"search {run.id}, node {found.node.id}, {found.node.fitness:.3g}x"
+    bundle = Bundle(evidence=evidence, source=found.source)
+    return Source(operator, origin, found.source, bundle, variants=found.variants)
 
 
 async def judge(sources: Sequence[tuple[str, str]], suite: str, target: str, jobs: int, shows: bool) -> list[Bundle]:

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 
 def bisect(
-    script: Annotated[Path, typer.Argument(help="Python program that computes on the device.")],
+    script: Annotated[Path, typer.Argument(help="Python program that computes on the device, or model:NAME.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Its arguments.")] = None,
     metric: Annotated[
         str,
@@ -48,6 +48,7 @@ def bisect(
     from bringup.errors import ConfigError
     from bringup.library import _trial
 
+    script, arguments = _program(script, arguments or [])
     if not script.is_file():
         raise ConfigError(str(script), "no such file", "give the Python program to run")
     if device.partition(":")[0] != "vpe":
@@ -55,7 +56,7 @@ def bisect(
     opened = open_library(library)
     with tempfile.TemporaryDirectory(prefix="bringup-bisect-") as scratch:
         program = _trial.Program(
-            script.resolve(), tuple(arguments or ()), metric, opened.path, device, unjudged, seconds,
+            script.resolve(), tuple(arguments), metric, opened.path, device, unjudged, seconds,
             Path(scratch) / "log",
         )  # fmt: skip
         _trial.warm(device if ":" in device else opened.target)
@@ -67,6 +68,22 @@ def bisect(
         _print(found)
     if found["faults"]:
         raise typer.Exit(1)
+
+
+def _program(script: Path, arguments: list[str]) -> tuple[Path, list[str]]:
+    """Return the program that a command means: a file, or the training of a model (`model:gpt --steps 5`)."""
+    kind, colon, name = str(script).partition(":")
+    if kind != "model" or not colon:
+        return script, arguments
+    from importlib.util import find_spec
+
+    from bringup.models import catalog
+
+    catalog.get(name)
+    found = find_spec("bringup.models.__main__")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin), [name, *arguments]
 
 
 class _Search:

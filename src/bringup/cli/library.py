@@ -13,7 +13,7 @@ from bringup.cli._runs import RunsDirOption
 
 if TYPE_CHECKING:
     from bringup.judge.evidence import Bundle
-    from bringup.library import Entry, Library
+    from bringup.library import Entry, Library, When
 
 TargetOption = Annotated[str | None, typer.Option(help="Target, NAME or NAME:PROFILE.")]
 SuiteOption = Annotated[str, typer.Option(help="Suite whose gates judge.")]
@@ -51,7 +51,10 @@ def add(
     runs_dir: RunsDirOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Add kernels: of a run, of a set of recordings, of an evidence file, or a Python file.
+    """Add kernels: of a run or a search, of a set of recordings, of an evidence file, or a Python file.
+
+    A search's best kernel becomes a variant for the kinds of calls (dtype, rank, size) where it won; for all others
+    what there was stays.
 
     A run's and an evidence file's kernels carry their passed verdicts; others are judged first. What does not pass is
     not added, and the exit code is 1.
@@ -76,6 +79,7 @@ def add(
         where = target or found or "vpe:pe64"
         todo = [s for s in sources if s.bundle is None or (target and s.bundle.evidence.target != target)]
         ready = [s for s in sources if s not in todo]
+        won = {s.origin: s.variants for s in sources if s.variants is not None and not variant}
         bundles = [(s.origin, s.bundle) for s in ready if s.bundle is not None]
         if todo and not unjudged:
             pairs = [(s.operator, parse_source(s.source, s.origin).source) for s in todo]
@@ -90,7 +94,11 @@ def add(
         options["profile"] = where if profile else ""
         for origin, bundle in good:
             assert opened is not None
-            added.append(_row(add_judged(opened, bundle, origin=origin, **options)))
+            for part in _parts(won.get(origin)):
+                added.append(_row(add_judged(opened, bundle, origin=origin, **{**options, **part})))
+            if won.get(origin) == ():
+                why = "it was faster than what it was compared with in no timed call"
+                refused.append({"operator": bundle.evidence.operator, "why": why})
         for source in todo if unjudged else ():
             assert opened is not None
             entry = add_unjudged(
@@ -105,6 +113,11 @@ def add(
         typer.echo(f"{len(added)} kernel{'' if len(added) == 1 else 's'} added to {chosen(library)}")
     if refused or not added:
         raise typer.Exit(1)
+
+
+def _parts(variants: tuple[tuple[str, When], ...] | None) -> list[dict[str, Any]]:
+    """Return what distinguishes the entries of one kernel: a variant for each kind of calls, or one for all calls."""
+    return [{}] if variants is None else [{"variant": name, "when": when} for name, when in variants]
 
 
 def _row(entry: Entry) -> dict[str, Any]:

@@ -50,32 +50,33 @@ def list_prompts(
     as_json: JsonOption = False,
     state: Annotated[str | None, typer.Option(help="Only pending, claimed or answered ones.")] = None,
 ) -> None:
-    """List the prompts with their states."""
+    """List the prompts with their states, and how the operators' sessions stand."""
     if state not in (None, "pending", "claimed", "answered"):
         raise typer.BadParameter("is one of pending, claimed, answered", param_hint="--state")
     with _mailbox(_choose(run, directory, runs_dir)) as box:
         entries = [entry for entry in box.entries() if state is None or entry.state == state]
         closed = box.closed
+        sessions = _sessions(box.directory)
         if as_json:
-            listed = {"mailbox": str(box.directory), "closed": closed, "prompts": [e.model_dump() for e in entries]}
-            print_json(listed)
+            prompts = [{**entry.model_dump(), "session": _session(entry.key, sessions)} for entry in entries]
+            print_json({"mailbox": str(box.directory), "closed": closed, "prompts": prompts})
             return
         console = make_console()
         if not console.is_terminal:  # for other programs: a line a prompt, nothing wrapped
             for entry in entries:
-                typer.echo(f"{entry.key}\t{entry.state}\t{entry.worker}")
+                typer.echo(f"{entry.key}\t{entry.state}\t{entry.worker}\t{_session(entry.key, sessions)}")
             if closed:
                 typer.echo(f"{box.directory}: the run has ended", err=True)
             return
         from rich.table import Table
 
         table = Table(title=f"{box.directory}{' (the run has ended)' if closed else ''}", title_justify="left")
-        for column in ("key", "state", "worker", "since"):
-            table.add_column(column, overflow="fold", no_wrap=column == "state")
+        for column in ("key", "state", "session", "worker", "since"):
+            table.add_column(column, overflow="fold", no_wrap=column in {"state", "session"})
         for entry in entries:
             since = _age(time.time() - entry.since)
             left = f", lease {_age(entry.expires - time.time())}" if entry.expires is not None else ""
-            table.add_row(entry.key, entry.state, entry.worker, f"{since}{left}")
+            table.add_row(entry.key, entry.state, _session(entry.key, sessions), entry.worker, f"{since}{left}")
         console.print(table)
 
 
@@ -195,6 +196,24 @@ def _mailbox(path: Path) -> Iterator[Mailbox]:
         yield box
     except OSError as error:
         raise EnvironmentFault(f"mailbox {box.directory}: {error.strerror or error}") from error
+
+
+def _sessions(mailbox: Path) -> dict[str, str]:
+    """Return the state of each operator's session in the run whose mailbox this is; {} where no run is to be found."""
+    from bringup.errors import BringupError
+    from bringup.store import open_run
+
+    try:
+        with open_run(mailbox.parent) as run:
+            return {name: summary.state for name, summary in run.summaries().items()}
+    except BringupError:  # a mailbox of its own, or a run that this version cannot read: it has prompts all the same
+        return {}
+
+
+def _session(key: str, sessions: dict[str, str]) -> str:
+    """Return the state of the session that a key belongs to; "" where it is not known."""
+    found = [name for name in sessions if f".{name}.a" in key]  # RUN.OPERATOR.aATTEMPT.tTURN.ROLE
+    return sessions[max(found, key=len)] if found else ""
 
 
 def _choose(run: str | None, directory: Path | None, runs_dir: Path | None) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from bringup.cli._output import JsonOption, print_json
 
 if TYPE_CHECKING:
     from bringup.candidate import Candidate
+    from bringup.dialect import Dialect
+    from bringup.operators import DocNode, Operator, PromptWords
+    from bringup.prompts import Prompt
     from bringup.verdict import Verdict
 
 
@@ -26,7 +29,7 @@ def prompt(
         str,
         typer.Option(
             help="first, refine, format_error, lint, compile, crash, wrong, raised, timed_out, cheated, again, "
-            "summarise or system."
+            "summarise, system, expand, remember or look_up."
         ),
     ] = "first",
     target: Annotated[str, typer.Option(help="Target, NAME or NAME:PROFILE.")] = "vpe:pe64",
@@ -77,6 +80,9 @@ def prompt(
         result = book.again(operator, book.verdict(operator, failed), repeats=1)
     elif situation == "system":
         result = book.system()
+    elif situation in {"expand", "remember", "look_up"}:
+        sample = True
+        result = _of_search(situation, operator, source.docs(op), dialect, target, dtype, source.words)
     elif situation == "summarise":
         sample = given is None
         result = book.summarise(operator, samples.log() if given is None else given.log)
@@ -128,6 +134,33 @@ def prompt(
     if sample:
         typer.echo("note: what this prompt reports is a sample, not a real result", err=True)
     typer.echo(result.text, nl=False)
+
+
+def _of_search(
+    situation: str,
+    operator: Operator,
+    docs: list[DocNode],
+    dialect: Dialect,
+    target: str,
+    dtypes: list[str] | None,
+    words: PromptWords,
+) -> Prompt:
+    """Return a prompt of a search, with sample material."""
+    from bringup.prompts import render, samples
+
+    known: dict[str, Any] = {"operator": operator, "target": target, "shown": (samples.shown(dialect),)}
+    told = {"ancestors": samples.tried()[:1], "siblings": samples.tried()[1:2], "best": 1.32, "against": "the start"}
+    directives = "**Next**: load each row once, and keep it for both passes."
+    if situation == "look_up":
+        index = "guidance/performance/memory.md: Moving fewer bytes [any; memory]"
+        return render("look_up", **known, index=index, most=4, directives=directives)
+    if situation == "remember":
+        return render("remember", **known, **told)
+    asked = tuple(one for one in operator.dtypes if dtypes is None or one in dtypes)
+    return render(
+        "expand", **known, **told, docs=tuple(docs), dialect=dialect, dtypes=asked, words=words, directives=directives,
+        cases=("wrapper(Tensor[f32, 4096x512])",), hardware=("memory: local bytes 1048576",),
+    )  # fmt: skip
 
 
 def _candidate(file: Path) -> Candidate:

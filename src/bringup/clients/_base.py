@@ -46,7 +46,7 @@ class Call(Record):
     operator: str
     attempt: int  # from 1
     turn: int  # from 1 within the attempt
-    role: Literal["generate", "summarise"] = "generate"
+    role: Literal["generate", "summarise", "remember", "look_up"] = "generate"
     session: str = ""
     node: str = ""
 

@@ -9,6 +9,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+
 from bringup.clients._base import Reply, Usage
 from bringup.clients._secrets import hide, hide_exactly, hide_in_reply, without_credentials
 from bringup.errors import ClientError
@@ -56,6 +58,14 @@ class Fault(Exception):
         self.usage = usage  # what the try cost all the same
 
 
+def _fault(state: RetryCallState) -> Fault:
+    """Return the fault of the try that has just failed."""
+    assert state.outcome is not None
+    fault = state.outcome.exception()
+    assert isinstance(fault, Fault)
+    return fault
+
+
 class Endpoint:
     """One model endpoint, with all the calls that this process makes to it.
 
@@ -69,7 +79,6 @@ class Endpoint:
         self.where = hide_exactly(f"{name} {without_credentials(url)}", secrets)
         self.policy = policy
         self.discarded = Usage()  # tokens of tries whose replies could not be used
-        self.retried = 0
         self._secrets = secrets
         self._slots = asyncio.Semaphore(concurrency)
         self._timeout = timeout
@@ -83,33 +92,44 @@ class Endpoint:
         `explain` turns an exception of `attempt` into a Fault. Raises ClientError (or the fault's own class) in one
         line. Nothing is chained to it, since a library's exception may hold the request with the key.
         """
-        started = time.monotonic()
         tries = self.policy.retries + 1
-        number = 1
-        while True:
-            outcome = await self._try(attempt, explain)
-            if isinstance(outcome, Reply):
-                seconds = time.monotonic() - started
-                return outcome.model_copy(update={"seconds": seconds, "text": self._clean(outcome.text)})
-            reason = outcome.reason
-            self._count(outcome.usage)
-            advice = f"; {outcome.advice}" if outcome.advice else ""
-            if not outcome.retry:
-                raise outcome.error(f"{self.where}: {reason}{advice}")
-            if number >= tries:
-                spent = f"{tries} tries in {time.monotonic() - started:.0f} s" if tries > 1 else "1 try"
-                raise outcome.error(f"{self.where}: no usable answer after {spent}: {reason}{advice}")
-            wait = self.policy.wait(number, outcome.retry_after)
-            if outcome.retry_after:
-                self._not_before = max(self._not_before, time.monotonic() + wait)
-            number += 1
-            self.retried += 1
-            log.warning("%s: %s: %s; try %d of %d in %.1f s", self.where, what, reason, number, tries, wait)
-            await asyncio.sleep(wait)
 
-    async def _try(
-        self, attempt: Callable[[], Awaitable[Reply]], explain: Callable[[Exception], Fault]
-    ) -> Reply | Fault:
+        def wait(state: RetryCallState) -> float:
+            fault = _fault(state)
+            seconds = self.policy.wait(state.attempt_number, fault.retry_after)
+            if fault.retry_after:
+                self._not_before = max(self._not_before, time.monotonic() + seconds)
+            return seconds
+
+        def told(state: RetryCallState) -> None:
+            seconds = state.next_action.sleep if state.next_action else 0.0
+            number = state.attempt_number + 1
+            reason = _fault(state).reason
+            log.warning("%s: %s: %s; try %d of %d in %.1f s", self.where, what, reason, number, tries, seconds)
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(lambda error: isinstance(error, Fault) and error.retry),
+            stop=stop_after_attempt(tries),
+            wait=wait,
+            before_sleep=told,
+            reraise=True,
+        )
+        started = time.monotonic()
+        try:
+            reply: Reply = await retrying(self._try, attempt, explain)
+        except Fault as fault:
+            last = fault
+        else:
+            return reply.model_copy(update={"seconds": time.monotonic() - started, "text": self._clean(reply.text)})
+        # raised out here, so that the fault, which may hold the request with the key, is not its context
+        advice = f"; {last.advice}" if last.advice else ""
+        if not last.retry:
+            raise last.error(f"{self.where}: {last.reason}{advice}")
+        spent = f"{tries} tries in {time.monotonic() - started:.0f} s" if tries > 1 else "1 try"
+        raise last.error(f"{self.where}: no usable answer after {spent}: {last.reason}{advice}")
+
+    async def _try(self, attempt: Callable[[], Awaitable[Reply]], explain: Callable[[Exception], Fault]) -> Reply:
+        """Try once; raises Fault, of one line and without a secret."""
         async with self._slots:
             while (hold := self._not_before - time.monotonic()) > 0:  # noqa: ASYNC110 (a time to come, no event)
                 await asyncio.sleep(hold)
@@ -118,11 +138,14 @@ class Endpoint:
                 async with timeout:
                     return await attempt()
             except Fault as fault:
-                return self._redacted(fault)
+                found = self._redacted(fault)
             except Exception as error:
                 if isinstance(error, TimeoutError) and timeout.expired():
-                    return Fault(f"no whole reply within {self._timeout:g} s", advice="raise client.timeout_seconds")
-                return self._redacted(explain(error))
+                    found = Fault(f"no whole reply within {self._timeout:g} s", advice="raise client.timeout_seconds")
+                else:
+                    found = self._redacted(explain(error))
+        self._count(found.usage)
+        raise found
 
     def _redacted(self, fault: Fault) -> Fault:
         """Return a copy of `fault`, with no traceback, whose reason is one line of 400 characters without a secret."""

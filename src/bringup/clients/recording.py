@@ -132,10 +132,10 @@ class RecordingSet:
         """Return the recorded operators, sorted."""
         return sorted({*self._files, *self._texts})
 
-    def candidates(self) -> dict[str, Candidate]:
-        """Return the last candidate of every recorded operator that has one: what its dialog came to."""
+    def candidates(self, operators: Iterable[str] | None = None) -> dict[str, Candidate]:
+        """Return the last candidate of every recorded operator (or of `operators`) that has one: its dialog's end."""
         found: dict[str, Candidate] = {}
-        for operator in self.operators():
+        for operator in self.operators() if operators is None else operators:
             dialog = self.dialog(operator)
             base = next((record.start for record in dialog.values() if record.start), None)
             for position in sorted(dialog):

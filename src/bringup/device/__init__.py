@@ -10,6 +10,6 @@ the room `judge`, puts inputs into the device process and takes outputs out of i
 nor Triton.
 """
 
-from bringup.device.engine import Call, Engine, Fault, Kernel
+from bringup.device.engine import Call, Engine, Fault, Kernel, Stopwatch, TimedEngine
 
-__all__ = ["Call", "Engine", "Fault", "Kernel"]
+__all__ = ["Call", "Engine", "Fault", "Kernel", "Stopwatch", "TimedEngine"]

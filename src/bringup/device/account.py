@@ -44,6 +44,8 @@ class Account:
     launches: int = 0
     copies: int = 0
     copied_bytes: int = 0
+    copied_pieces: int = 0
+    """Stretches of neighbouring bytes that copies have read, and that they have written."""
     uploads: int = 0
     uploaded_bytes: int = 0
     argument_bytes: int = 0

@@ -120,3 +120,36 @@ class Engine(Protocol):
     def broken(self) -> bool:
         """Whether the device process must be replaced: a fault that the context does not survive."""
         ...
+
+
+@runtime_checkable
+class Stopwatch(Protocol):
+    """A device's own clock, and what is known of the device's health while it measures."""
+
+    device: Any
+    """PyTorch's name for the device, on which a reference is called; None where PyTorch has no kernels for it."""
+
+    def elapsed(self, body: Callable[[], object], queueing: float, flush: bool) -> tuple[float, float]:
+        """Seconds on the device between the start and the end of what `body` queues, and seconds of queueing it.
+
+        `queueing` is what the latter took before: the device is held up so long beforehand that it never waits for the
+        host. `flush`: write over the last-level cache first. Raises Fault.
+        """
+        ...
+
+    def health(self) -> dict[str, Any]:
+        """Clocks in MHz, temperature in degrees Celsius, `throttled`: reasons in words; `missing`: why not known."""
+        ...
+
+
+@runtime_checkable
+class TimedEngine(Engine, Protocol):
+    """An engine whose device has a clock that repeated launches can be timed by."""
+
+    def prepare(self, call: Call) -> Callable[[], object]:
+        """A function that queues a launch again that has passed all checks before, as fast as it can."""
+        ...
+
+    def stopwatch(self) -> Stopwatch:
+        """The device's clock."""
+        ...

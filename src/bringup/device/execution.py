@@ -26,6 +26,7 @@ from bringup.device.memory import (
     count_codes,
     extent,
     item_bytes,
+    pieces,
     repeats,
 )  # fmt: skip
 from bringup.device.tape import Tape, digest_of
@@ -158,6 +159,7 @@ class Execution:
         self._writable(block, mine)
         self.account.copies += 1
         self.account.copied_bytes += writers.size
+        self.account.copied_pieces += pieces(source.size, source.stride) + pieces(target.size, target.stride)
         self.account.described_bytes += PLACE_BYTES
         self.account.check_host_bytes(self.allowance)
         launched = (writers & WRITER) == LAUNCHED

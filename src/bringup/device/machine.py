@@ -63,6 +63,7 @@ class Machine:
         self.queue: list[tuple[Command, bytes]] = []
         self.queued = 0  # bytes
         self.mark = self.rehearsals = 0
+        self.waited = 0.0  # seconds that the guest has waited for the device
         self.also: list[dict[str, Any]] = []
         self.checked = 0  # bytes of these
         self.execution = Execution(self.engine, self.memory, self.launchers, mode, self.before)
@@ -109,6 +110,7 @@ class Machine:
         tape = execution.finished_tape(storages, data)
         header = {
             "account": execution.account.to_json(),
+            "waited": self.waited,
             "error": execution.error,
             "printed": "".join(execution.printed)[:MOST_PRINTED],
             "counters": self.engine.counters(),
@@ -207,8 +209,10 @@ class Machine:
     def _read(self, body: memoryview) -> Answer:
         execution = self.execution
         execution.account.check_read(0, True, execution.allowance)  # who may read nothing makes nothing run
+        began = time.perf_counter()
         self._catch_up()
         data = execution.execute(Command.READ, body)
+        self.waited += time.perf_counter() - began
         return self._stopped() if data is None else ({}, data)
 
     def _rehearse(self) -> float:

@@ -240,6 +240,18 @@ def repeats(size: Sequence[int], stride: Sequence[int]) -> bool:
     return False
 
 
+def pieces(size: Sequence[int], stride: Sequence[int]) -> int:
+    """How many stretches of neighbouring elements a tensor has, in the order of memory; 0 for an empty one."""
+    if 0 in size:
+        return 0
+    run = 1
+    for step, length in sorted((s, n) for s, n in zip(stride, size, strict=True) if n > 1 and s > 0):
+        if step != run:
+            break
+        run *= length
+    return math.prod(size) // run
+
+
 def count_codes(by: Map) -> dict[int, int]:
     """How many bytes have each code."""
     counts = np.zeros(256, np.int64)

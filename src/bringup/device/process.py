@@ -7,6 +7,7 @@ import select
 import socket
 import struct
 from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bringup.device import frames
@@ -16,6 +17,8 @@ from bringup.device.machine import Machine
 from bringup.device.replay import replay
 from bringup.device.wire import HEAD, LARGEST, LARGEST_TEXT, SOURCE, Command
 
+Service = Callable[[Machine, dict[str, Any], memoryview], tuple[dict[str, Any], Sequence[bytes]]]
+"""(machine, request, payload) -> header and payload of the answer."""
 CHUNK = 1 << 20
 ANSWER_SECONDS = 5
 
@@ -26,9 +29,10 @@ _LARGEST = {int(c): LARGEST_TEXT if c in (Command.KERNEL, Command.ALSO) else LAR
 class DeviceProcess:
     """One device, one guest at a time."""
 
-    def __init__(self, engine: Engine, control: socket.socket) -> None:
-        """Take the engine and the socket to the referee."""
+    def __init__(self, engine: Engine, control: socket.socket, services: Mapping[str, Service] | None = None) -> None:
+        """Take the engine and the socket to the referee; `services`: what else the referee may ask for, by name."""
         self.engine, self.control = engine, control
+        self.services = services or {}
         self.guest: socket.socket | None = None
         self.buffer = bytearray()
         self.waiting: deque[tuple[dict[str, Any], memoryview]] = deque()
@@ -132,6 +136,9 @@ class DeviceProcess:
             self._end(request)
         elif what == "replay":
             self._replay(request, payload)
+        elif what in self.services:
+            self._hang_up()
+            frames.send(self.control, *self.services[what](self.machine, request, payload))
         else:
             raise AssertionError(f"the referee asked for {what}")
 

@@ -10,6 +10,7 @@ from bringup.device.engine import Fault
 from bringup.device.execution import Execution
 from bringup.device.machine import Machine
 from bringup.device.memory import Memory
+from bringup.device.prepared import launchers_of
 from bringup.device.tape import BadTape, Tape, digest_of, unpack
 from bringup.device.wire import Command, Malformed
 
@@ -22,7 +23,7 @@ def replay(machine: Machine, request: dict[str, Any], payload: memoryview) -> di
     same, wrong = False, None
     try:
         tape = unpack(payload)
-        _load(machine, tape)
+        machine.launchers.update(launchers_of(machine, tape))
         for _ in range(int(request["times"])):
             seconds.append(_play(machine, tape, request["mode"]))
             if machine.execution.error is not None:
@@ -42,14 +43,6 @@ def replay(machine: Machine, request: dict[str, Any], payload: memoryview) -> di
     }
     machine.renew(int(request["memory"]))
     return answer
-
-
-def _load(machine: Machine, tape: Tape) -> None:
-    for number, kernel in tape.kernels.items():
-        refusal = machine.compile(kernel)
-        if refusal is not None:
-            raise Fault("launch", f"a kernel of the tape does not compile here: {refusal['short']}")
-        machine.launchers[number] = machine.launcher(kernel)
 
 
 def _play(machine: Machine, tape: Tape, mode: dict[str, Any]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
 from bringup.operators import Operator
 from bringup.suites import CaseInputs
-from bringup.verdict import Mismatch
+from bringup.verdict import CaseId, Mismatch
 
 # What the host may make for a call, in bytes; docs/decisions/0028-the-wall.md says why.
 HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS = 256, 64, 1 << 16
@@ -33,6 +33,16 @@ LimitsOf = Callable[[CaseInputs], Limits]
 # the candidate's gave it.
 DELIBERATE = re.compile(r"^\s+raise\b[^\n]*\n(?:[ ~^]*\n)?IndexError\b", re.MULTILINE)
 REFUSALS = ("RuntimeError", "ValueError", "TypeError", "NotImplementedError")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one call asked of the device."""
+
+    account: dict[str, Any] = field(default_factory=dict)
+    """As `bringup.device.account.Account` has it."""
+    counters: tuple[dict[str, Any], ...] = ()
+    """The target's, of each launch, where they were asked for."""
 
 
 class CaseJudge:
@@ -51,6 +61,8 @@ class CaseJudge:
         self.copies_count = copies_count
         self.guards = guards
         self.launches = 0  # in the call that passed
+        self.asked = Asked()  # in the same
+        self.reply: dict[str, Any] = {}  # the guest's, in the same
         self.tensors_returned: NamedTensors = []  # by the latest call, on the host
         self.tensors_after: NamedTensors = []  # the arguments after it
         self.storages = 0  # of the inputs, which come first in every answer
@@ -92,6 +104,13 @@ class CaseJudge:
         if not self.inputs.raises:
             known += [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
         return max((tensor.numel() for tensor in known), default=0)
+
+    def least_bytes(self) -> int:
+        """Bytes of the call's arguments and results: what must be moved at least."""
+        known = [tensor for _, tensor in self.tensors]
+        if not self.inputs.raises:
+            known += [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
+        return sum(tensor.numel() * tensor.element_size() for tensor in known)
 
     def outputs(self, reply: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the tensors whose writers count, as the device process takes them: results, then all arguments.
@@ -165,6 +184,10 @@ class CaseJudge:
         """Say what of the outputs is no plain tensor of the device."""
         others = [str(d) for d in reply.get("devices", []) if d != self.device.partition(":")[0]]
         return f"an output is on the device {others[0]}; {self.device} was expected" if others else ""
+
+    def recheck(self, storages: list[memoryview]) -> Mismatch | None:
+        """Compare other contents of the storages that the guest's answer named: what a later run left in them."""
+        return self._compare(self.reply, [_codec.storage_from(data) for data in storages])
 
     # What guards ask ---------------------------------------------------------------------------------------------
 
@@ -322,6 +345,11 @@ class CaseJudge:
                     message = f"the output must be a view of {source} (or the same tensor); it has memory of its own"
                     return Mismatch(aspect="aliasing", output=path, message=message)
         return _shared_outputs(expected, actual) or _overlapping(expected, actual)
+
+
+def tape_name(case: CaseId) -> str:
+    """The name of the file that holds the tape of a case."""
+    return f"{case.operator}-{case.dtype}-{case.index}".replace("/", "%2F") + ".tape"
 
 
 def limits_of(inputs: CaseInputs, expected: tuple[Any, Any, Any], *, flushes: bool = False) -> Limits:

@@ -55,6 +55,11 @@ def storage_from(payload: memoryview) -> torch.UntypedStorage:
     return storage
 
 
+def bytes_on(storage: torch.UntypedStorage, device: str) -> torch.Tensor:
+    """Return a host storage's bytes as a tensor uint8[bytes] on a device; on the host it shares the memory."""
+    return torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,)).to(device)
+
+
 def encode(value: Any, storages: Storages) -> Any:
     """Return `value` as JSON; tensors refer to `storages`. Raises Unencodable."""
     if isinstance(value, torch.Tensor):

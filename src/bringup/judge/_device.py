@@ -97,6 +97,13 @@ class Device:
         self._send({"do": "replay", "times": times, "memory": memory_bytes, "mode": mode}, (tape,))
         return self._receive(deadline)[0]
 
+    def measure(
+        self, request: dict[str, Any], tapes: Sequence[bytes], deadline: float
+    ) -> tuple[dict[str, Any], memoryview]:
+        """Time tapes, and references, in turns; see `bringup.judge._bench`."""
+        self._send({"do": "measure", **request}, tapes)
+        return self._receive(deadline)
+
     def serve(self) -> bool:
         """Answer one request for a kernel; raises DeviceLost. For a loop that waits for somebody else, too."""
         header, _ = self._frame()

@@ -8,6 +8,7 @@ from typing import Protocol, Self
 from bringup.config import JudgeConfig
 from bringup.judge._contents import TargetRef, target_ref
 from bringup.judge.job import JudgeJob, Progress, Replayed, ReplayJob
+from bringup.judge.measuring import Measured, MeasureJob
 from bringup.registry import Registry
 from bringup.verdict import Verdict
 
@@ -26,6 +27,13 @@ class Judge(Protocol):
 
     async def replay(self, job: ReplayJob) -> Replayed:
         """Run a tape that `judge` has kept. Raises JudgeFault."""
+        ...
+
+    async def measure(self, job: MeasureJob, progress: Progress | None = None) -> Measured:
+        """Judge a candidate, and time the cases of the job if all passed, beside what it is compared with.
+
+        Raises as `judge` does.
+        """
         ...
 
     async def close(self) -> None:

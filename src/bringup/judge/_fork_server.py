@@ -128,9 +128,10 @@ def _devices(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
 def _device(control: socket.socket, target: Target) -> None:
     from bringup.device import frames
     from bringup.device.process import DeviceProcess
+    from bringup.judge._bench import measure
 
     try:
-        process = DeviceProcess(target.engine(), control)
+        process = DeviceProcess(target.engine(), control, {"measure": measure})
         process.start()
     except Exception as error:
         frames.send(control, {"fault": f"{type(error).__name__}: {error}"})

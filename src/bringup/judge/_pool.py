@@ -21,6 +21,7 @@ from bringup.judge._processes import ForkServer, JudgeFault, Slot, SlotLost
 from bringup.judge._scratch import Scratch
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import JudgeJob, Progress, Replayed, ReplayJob
+from bringup.judge.measuring import Measured, MeasureJob
 from bringup.operators import Operator
 from bringup.targets import get_target
 from bringup.verdict import Environment, Verdict
@@ -69,22 +70,48 @@ class JudgePool:
 
     async def judge(self, job: JudgeJob, progress: Progress | None = None, *, tapes: str | None = None) -> Verdict:
         """Judge the job's candidate; see `Judge.judge`."""
+        prepared = self._prepared(job)
+        if isinstance(prepared, Verdict):
+            return prepared
+        answer = await self._answer(job, prepared, progress, tapes)
+        if isinstance(answer, Verdict):
+            return answer
+        assert answer.verdict is not None
+        return answer.verdict
+
+    async def measure(self, job: MeasureJob, progress: Progress | None = None) -> Measured:
+        """Judge and time the job's candidate; see `Judge.measure`."""
+        prepared = self._prepared(job.judge)
+        if isinstance(prepared, Verdict):
+            return Measured(verdict=prepared, clock=self.target.clock)
+        answer = await self._answer(job.judge, job.model_copy(update={"judge": prepared}), progress)
+        if isinstance(answer, Verdict):
+            return Measured(verdict=answer, clock=self.target.clock)
+        assert answer.measured is not None
+        return answer.measured
+
+    def _prepared(self, job: JudgeJob) -> JudgeJob | Verdict:
+        """The job with a suite of this machine; a verdict where there is nothing to judge. Raises JobRefused."""
         if not job.target.same_as(self.ref):
             raise JobRefused(f"a job for target {job.target.name} was given to a judge of {self.ref.name}")
         reason = job.operator.not_applicable(self.target.features)
         if reason is not None:
             return Verdict(kind="untested", summary=f"not applicable on {job.target.name}: {reason}")
-        operator = local_operator(job.operator, job.suite, self._contents)
-        assignment = self._assignment(job.model_copy(update={"operator": operator})).model_copy(
+        return job.model_copy(update={"operator": local_operator(job.operator, job.suite, self._contents)})
+
+    async def _answer(
+        self, job: JudgeJob, work: JudgeJob | MeasureJob, progress: Progress | None, tapes: str | None = None
+    ) -> Answer | Verdict:
+        """What a referee says to `work`, which judges by `job`; a verdict where no referee outlives it."""
+        operator = work.operator if isinstance(work, JudgeJob) else work.judge.operator
+        assignment = self._assignment(work).model_copy(
             update={"progress": progress is not None, "tapes": tapes, "environment": self._environment(job, operator)}
         )
         try:
-            answer = await self._run(assignment, progress)
+            return await self._run(assignment, progress)
         except SlotLost as lost:
             # no candidate reaches that process: what ends it twice (no memory, say) is no verdict on any
             return Verdict(kind="untested", summary=f"the judge's process was lost: {lost}")
-        assert answer.verdict is not None
-        return answer.verdict
 
     async def replay(self, job: ReplayJob) -> Replayed:
         """Run a tape; see `Judge.replay`."""
@@ -114,7 +141,7 @@ class JudgePool:
                 slot = await asyncio.shield(self._replace(slot))
             self._free.put_nowait(slot)
 
-    def _assignment(self, work: JudgeJob | ReplayJob) -> Assignment:
+    def _assignment(self, work: JudgeJob | ReplayJob | MeasureJob) -> Assignment:
         return Assignment(work=work, toolchain=self.toolchain, kernel_cache=self.kernel_cache)
 
     def _environment(self, job: JudgeJob, operator: Operator) -> Environment:

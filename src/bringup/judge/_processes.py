@@ -47,11 +47,8 @@ class Slot:
 
     async def run(self, assignment: Assignment, progress: Progress | None) -> Answer:
         """Have the job done; raises SlotLost, or JudgeFault where the referee says that it cannot."""
-        # The referee keeps its own deadlines; this one only catches one that hangs itself.
-        limits = assignment.work.limits
-        seconds = limits.candidate_seconds + 20 * limits.compile_seconds + 60
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(assignment.work.patience):
                 for buffer in pack(assignment.model_dump(mode="json")):
                     self.writer.write(buffer)
                 await self.writer.drain()

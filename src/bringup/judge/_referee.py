@@ -23,7 +23,7 @@ from bringup.accuracy import Limits
 from bringup.config import JudgeLimits
 from bringup.device import frames
 from bringup.judge import _codec
-from bringup.judge._case import CaseJudge, Expected, limits_of
+from bringup.judge._case import Asked, CaseJudge, Expected, limits_of, tape_name
 from bringup.judge._compile_log import explained
 from bringup.judge._compiling import Compiling
 from bringup.judge._device import Device, DeviceFault, DeviceLost
@@ -38,6 +38,7 @@ from bringup.judge._wire import Answer, Assignment, CaseDone
 from bringup.judge.guards import RERUNS
 from bringup.judge.guards._rerun import Rerunner
 from bringup.judge.job import JudgeJob, ReplayJob
+from bringup.judge.measuring import MeasureJob
 from bringup.judge.sandbox import SandboxFault
 from bringup.linter import computes, moves, read_allowance
 from bringup.suites import CaseInputs, get_suite
@@ -76,6 +77,7 @@ class Referee:
         self.cases: OrderedDict[tuple[str, str, str, int], list[CaseInputs]] = OrderedDict()
         self.expected: dict[tuple[str, CaseId], tuple[Any, Any, Any]] = {}
         self.limits: dict[tuple[str, CaseId], Limits] = {}
+        self.modelled: OrderedDict[str, Any] = OrderedDict()  # baselines on a modelled clock, by digest: see _measuring
         self.scratch = tempfile.mkdtemp(prefix="judge-")
 
     def serve(self) -> None:
@@ -107,6 +109,10 @@ class Referee:
         work = assignment.work
         if isinstance(work, ReplayJob):
             return Answer(replayed=replay(self, work, assignment))
+        if isinstance(work, MeasureJob):
+            from bringup.judge._measuring import measure
+
+            return Answer(measured=measure(self, work, assignment))
         return Answer(verdict=Judging(self, work, assignment).run())
 
     def answer(self, answer: Answer) -> None:
@@ -117,7 +123,8 @@ class Referee:
         """Return what compiles the kernels of a job; `start` starts a compiling process."""
         folder, work = assignment.kernel_cache, assignment.work
         store = self.kernels.setdefault(folder, KernelStore(folder))
-        compile_for = work.compile_for if isinstance(work, JudgeJob) else ()
+        judged = work.judge if isinstance(work, MeasureJob) else work
+        compile_for = judged.compile_for if isinstance(judged, JudgeJob) else ()
         toolchain, seconds = assignment.toolchain, work.limits.compile_seconds
         return Compiling(toolchain, compile_for, seconds, store, self.refused, start)
 
@@ -183,6 +190,9 @@ class Judging:
         self.launches = 0  # reruns included
         self.gate_launches = 0
         self.counters: list[dict[str, Any]] = []
+        self.latest = Asked()
+        self.reply: dict[str, Any] = {}  # the guest's latest
+        self.timed: list[CaseJudge] = []  # the gate's cases that passed
         self.isolation = ""
         self.guards = frozenset(job.guards)
         self.reruns: dict[str, dict[str, float]] = {}
@@ -208,6 +218,7 @@ class Judging:
                 if outcome.kind == "passed":
                     self.passed[inputs.case.dtype] = self.passed.get(inputs.case.dtype, 0) + 1
                     case.launches = outcome.launches
+                    case.asked, case.reply = self.latest, self.reply
                     passed.append(case)
                 else:
                     failures.append(self._verdict(outcome, inputs.case))
@@ -225,9 +236,9 @@ class Judging:
                 results.append(self._result(outcome, inputs, 0.0))
             elif self.job.report.keep_going:
                 others = different(failures, self.job.report.failures)
+            self.timed = passed
         finally:
-            self._close(self.runner)
-            self.compiling.close()
+            self.close()
         if not total:
             return self._finish(Verdict(kind="untested", summary="no case was asked for"), total, ())
         if failures:
@@ -439,6 +450,7 @@ class Judging:
         if done["tape"] and lost is None:
             data = self._keep_tape(case, data, done["tape"])
         self.launches += int(done["account"]["launches"])
+        self.latest, self.reply = Asked(done["account"], tuple(done["counters"])), reply
         self.counters += [{"case": str(case.inputs.case), **counted} for counted in done["counters"]]
         broken = (done["error"] or {}).get("kind") in ("rule", "fault", "time")
         if lost is not None and not broken:
@@ -447,11 +459,36 @@ class Judging:
         printed = runner.output + done["printed"]
         return failed or case.decide(reply, done, data, printed)
 
+    def host_seconds(self, case: CaseJudge) -> float:
+        """Seconds of one call of the wrapper in its guest, without what the device did meanwhile, and nothing decided.
+
+        Raises RuntimeError where the call fails.
+        """
+        request, payloads = case.request(self.job.limits.case_seconds)
+        seconds = self.job.limits.case_seconds
+        try:
+            if self.runner is None and (failed := self._start(seconds)) is not None:
+                raise RuntimeError(failed.summary)
+            device, runner = self.referee.device, self.runner
+            assert device is not None
+            assert runner is not None
+            deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
+            request["bases"] = device.begin(self._mode(case), request["sizes"], payloads, deadline)
+            began = time.perf_counter()
+            runner.send(request, (), deadline)
+            runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+            taken = time.perf_counter() - began - (self.compiling.seconds - before)
+            done, _ = device.end([], [], time.monotonic() + seconds)
+        except (DeviceLost, frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
+            self._drop()
+            raise RuntimeError(f"the wrapper does not return: {error}") from None
+        if done["error"]:
+            raise RuntimeError(str(done["error"]["short"]))
+        return max(taken - float(done["waited"]), 1e-9)
+
     def _keep_tape(self, case: CaseJudge, data: memoryview, size: int) -> memoryview:
         """Write the tape that comes after the results; return the results."""
-        known = case.inputs.case
-        name = f"{known.operator}-{known.dtype}-{known.index}".replace("/", "%2F")
-        with open(os.path.join(self.assignment.tapes or "", f"{name}.tape"), "wb") as file:
+        with open(os.path.join(self.assignment.tapes or "", tape_name(case.inputs.case)), "wb") as file:
             file.write(data[len(data) - size :])
         return data[: len(data) - size]
 
@@ -513,6 +550,12 @@ class Judging:
         runner, self.runner = self.runner, None
         self._close(runner)
         self.referee.lose_device()
+
+    def close(self) -> None:
+        """End guest and compiler; both start again where they are needed."""
+        runner, self.runner = self.runner, None
+        self._close(runner)
+        self.compiling.close()
 
     def _close(self, guest: Guest | None) -> None:
         if guest is not None:

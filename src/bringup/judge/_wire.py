@@ -7,13 +7,14 @@ from typing import Annotated
 from pydantic import Field
 
 from bringup.judge.job import JudgeJob, Replayed, ReplayJob
+from bringup.judge.measuring import Measured, MeasureJob
 from bringup.verdict import Environment, Record, Verdict, VerdictKind
 
 
 class Assignment(Record):
     """A job, and what the machine that judges it adds."""
 
-    work: Annotated[JudgeJob | ReplayJob, Field(discriminator="kind")]
+    work: Annotated[JudgeJob | ReplayJob | MeasureJob, Field(discriminator="kind")]
     toolchain: str  # what identifies the target's compiler, for the keys of compiled kernels
     kernel_cache: str | None = None  # folder of compiled kernels
     environment: Environment = Environment()  # what the verdict is to say of the job and of this machine
@@ -34,5 +35,6 @@ class Answer(Record):
     case: CaseDone | None = None  # more will follow
     verdict: Verdict | None = None
     replayed: Replayed | None = None
+    measured: Measured | None = None
     fault: str | None = None  # of the environment
     internal: str | None = None  # a traceback: an error of the judge's own

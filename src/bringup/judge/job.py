@@ -69,6 +69,11 @@ class JudgeJob(Record):
         """SHA-256 of the whole job: the name of its verdict."""
         return digest(self.model_dump_json())
 
+    @property
+    def patience(self) -> float:
+        """Seconds after which a referee that has not answered must itself be at fault: it keeps its own limits."""
+        return patience(self.limits)
+
     def takes(self, dtype: str, index: int) -> bool:
         """Whether the case is among those asked for."""
         wanted = self.cases.get(dtype, ())
@@ -85,6 +90,11 @@ class ReplayJob(Record):
     order: int | None = None  # seed for the order of programs; None: the usual one
     limits: JudgeLimits = JudgeLimits()
 
+    @property
+    def patience(self) -> float:
+        """As of a judge job."""
+        return patience(self.limits)
+
 
 class Replayed(Record):
     """What came of a tape. `error` says why nothing did."""
@@ -96,6 +106,11 @@ class Replayed(Record):
     counters: tuple[dict[str, Any], ...] = ()  # the target's, of each launch of the last run
     about: dict[str, Any] = Field(default_factory=dict)  # what the tape says of itself
     error: str | None = None
+
+
+def patience(limits: JudgeLimits) -> float:
+    """Seconds that judging one candidate takes at most, and some more."""
+    return limits.candidate_seconds + 20 * limits.compile_seconds + 60
 
 
 class JobTemplate:

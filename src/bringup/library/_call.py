@@ -98,6 +98,32 @@ def on_meta(value: Any, device: str) -> Any:
     return value
 
 
+def _boxed(values: Sequence[Any], schema: Schema) -> list[Any]:
+    """Put numbers where the schema says Tensor into tensors: in Python not every overload takes them.
+
+    Their dtype is one that leads to the same result's dtype as the number: that of the first tensor, where it holds
+    such numbers, else the number's own.
+    """
+    first = next(tensors_in(values), None)
+
+    def box(value: Any, kind: str) -> Any:
+        if type(value) not in (bool, int, float, complex) or not kind.startswith(("Tensor", "Optional[Tensor]")):
+            return value
+        holds = (
+            first is not None
+            and {
+                bool: True,
+                int: first.dtype != torch.bool,
+                float: first.is_floating_point() or first.is_complex(),
+                complex: first.is_complex(),
+            }[type(value)]
+        )
+        dtype = first.dtype if first is not None and holds else None
+        return torch.tensor(value, dtype=dtype, device="cpu")
+
+    return [box(value, parameter.type) for value, parameter in zip(values, schema.parameters, strict=True)]
+
+
 class Unsized(Exception):
     """PyTorch has no meta function for this overload, or the result's shape depends on values."""
 
@@ -107,6 +133,7 @@ def ask_meta(operator: Any, values: Sequence[Any], schema: Schema, device: str) 
 
     Raises Unsized where PyTorch cannot say.
     """
+    values = _boxed(values, schema)
     args = [on_meta(v, device) for v, p in zip(values, schema.parameters, strict=True) if not p.keyword_only]
     kwargs = {p.name: on_meta(v, device) for v, p in zip(values, schema.parameters, strict=True) if p.keyword_only}
     # A number in the place of a tensor: not every overload takes it from Python, but one of the operator's does.

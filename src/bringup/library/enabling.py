@@ -282,6 +282,7 @@ class Enabled:
         import torch
 
         from bringup.library import schemas
+        from bringup.library.compositions import DETOURS
 
         key = self.device.key
         registrations = torch.library.Library("aten", "IMPL")
@@ -293,7 +294,8 @@ class Enabled:
                     self._forms[served.overload] = form
                     if schemas.is_composite(served.overload):
                         self._register_composite(registrations, served.overload, form)
-                    registrations.impl(served.overload, form, key, allow_override=True)
+                    detour = DETOURS.get(served.overload)
+                    registrations.impl(served.overload, detour(form) if detour else form, key, allow_override=True)
                 if self.device.type == "vpe":
                     self._register_device(registrations)
             except BaseException:
@@ -406,6 +408,7 @@ class Enabled:
     def _missing(self, operator: Any, *args: Any, **kwargs: Any) -> Any:
         from bringup.library._forms import undeclared
         from bringup.library._kernel import running
+        from bringup.library.compositions import ONLY_OURS
         from bringup.vpe.device import fallback
 
         name = plain_name(fallback.name_of(operator))
@@ -416,7 +419,8 @@ class Enabled:
         if composing is None:
             composing = self._composing.names = []
         needs = ""
-        if self.compose and name not in composing and (self.compose_first or not self.fallback):
+        first = self.compose_first or not self.fallback or name in ONLY_OURS  # the CPU has no kernel of those
+        if self.compose and name not in composing and first:
             decomposition = routing.decomposition(operator)
             if decomposition is not None:
                 composing.append(name)

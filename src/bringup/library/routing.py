@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -229,13 +230,43 @@ def decomposed(overload: str) -> bool:
 
 
 def decomposition(operator: Any) -> Any:
-    """Return PyTorch's decomposition in Python of an operator; None where there is none but a name for itself."""
+    """Return PyTorch's decomposition in Python of an operator, or ours where it has none.
+
+    None where there is none but a name for itself.
+    """
     import torch
     from torch._decomp import decomposition_table
 
+    from bringup.library.compositions import OURS
+
+    if (ours := OURS.get(operator._schema.name.partition("::")[2])) is not None:
+        return ours
     # What has the name of a primitive is not taken apart: its decomposition is that primitive, which is the operator.
     name = operator._schema.name.partition("::")[2]
-    return None if hasattr(torch.ops.prims, name) else decomposition_table.get(operator)
+    if hasattr(torch.ops.prims, name) or operator not in decomposition_table:
+        return None
+    return _writing(operator, decomposition_table[operator])
+
+
+def _writing(operator: Any, decomposition: Any) -> Any:
+    """Let a decomposition that knows the functional form only write to the tensors that an `out=` form was given."""
+    outs = [p.name for p in operator._schema.arguments if p.kwarg_only and p.alias_info and p.alias_info.is_write]
+    parameters = inspect.signature(decomposition).parameters
+    if not outs or any(p.kind == p.VAR_KEYWORD for p in parameters.values()) or set(outs) <= set(parameters):
+        return decomposition
+
+    def write(*args: Any, **kwargs: Any) -> Any:
+        given = [kwargs.pop(name) for name in outs]
+        made = decomposition(*args, **kwargs)
+        if made is NotImplemented:
+            return made
+        for out, one in zip(given, made if len(given) > 1 else (made,), strict=True):
+            if out.shape != one.shape:
+                out.resize_(one.shape)
+            out.copy_(one)
+        return given[0] if len(given) == 1 else tuple(given)
+
+    return write
 
 
 def generate(overload: str, target: str) -> str:

@@ -140,21 +140,6 @@ def inplace_of(name: str) -> str | None:
     return None
 
 
-@functools.cache
-def functional_of_inplace(name: str) -> str | None:
-    """Return the functional overload with the same parameters as an in-place one, or None."""
-    packet = name.partition(".")[0]
-    if not packet.endswith("_") or packet.endswith("__"):
-        return None
-    schema = schema_of(name)
-    wanted = [p.same for p in schema.parameters]
-    for other in overloads(packet[:-1]):
-        found = schema_of(other)
-        if not found.outs and not found.writes_inputs and [p.same for p in found.parameters] == wanted:
-            return other
-    return None
-
-
 def is_structured(functional: str) -> bool:
     """Whether PyTorch itself makes a functional (or in-place) overload out of its `out=` form, on any device."""
     import torch

@@ -2,7 +2,7 @@
 
 from bringup.dialect import EXAMPLES, Example, load_examples
 from bringup.prompts import samples
-from bringup.prompts._contexts import CONTEXTS, SITUATIONS, Situation
+from bringup.prompts._contexts import CONTEXTS, SITUATIONS, Shown, Situation, Tried
 from bringup.prompts._render import LIMITS, Prompt, PromptError, asked, render, template_digest
 from bringup.prompts._writer import (
     SITUATION_OF,
@@ -25,7 +25,9 @@ __all__ = [
     "Prompt",
     "PromptBook",
     "PromptError",
+    "Shown",
     "Situation",
+    "Tried",
     "again_prompt",
     "asked",
     "feedback_prompt",

@@ -23,6 +23,9 @@ Situation = Literal[
     "again",
     "summarise",
     "system",
+    "expand",
+    "remember",
+    "look_up",
 ]
 SITUATIONS: tuple[Situation, ...] = get_args(Situation)
 
@@ -97,6 +100,64 @@ class SystemContext(Record):
     patches: bool = False
 
 
+class Shown(Record):
+    """A kernel of a search that a prompt shows whole."""
+
+    name: str  # of its node: "7"
+    candidate: Candidate
+    fitness: float  # 0: it does not work
+    timings: tuple[str, ...] = ()  # a line a timed case
+    diagnosis: tuple[str, ...] = ()  # what bounds it, a line each, with figures and lines of its source
+    report: str = ""  # of a kernel that does not work: what was wrong
+
+
+class Tried(Record):
+    """What another node of a search came to, in a line."""
+
+    name: str
+    came_from: tuple[str, ...] = ()
+    asked: str = ""  # the edge: what it was to change
+    outcome: str  # "1.32x, bound by memory", "wrong: values differ in ..."
+
+
+class ExpandContext(TaskContext):
+    """A node of a search for faster kernels, whatever is known: situation `expand`. Empty parts are left out."""
+
+    shown: tuple[Shown, ...] = ()  # its parents; none: from scratch
+    against: str = ""  # what speed is measured against, in words
+    cases: tuple[str, ...] = ()  # calls that are timed
+    ancestors: tuple[Tried, ...] = ()
+    siblings: tuple[Tried, ...] = ()
+    best: float = 0.0  # fitness of the best kernel so far
+    directives: str = ""  # of the helper that remembers
+    hardware: tuple[str, ...] = ()  # figures of the device, a line each
+    knowledge: str = ""  # files, as text
+
+
+class RememberContext(Record):
+    """The helper that remembers: what was tried, what bounds the kernel, what to do next."""
+
+    operator: Operator
+    target: str
+    shown: tuple[Shown, ...]
+    against: str = ""
+    ancestors: tuple[Tried, ...] = ()
+    siblings: tuple[Tried, ...] = ()
+    best: float = 0.0
+    hardware: tuple[str, ...] = ()
+
+
+class LookUpContext(Record):
+    """The helper that chooses files of the knowledge base."""
+
+    operator: Operator
+    target: str
+    index: str  # a line a file
+    most: int  # files that it may name
+    shown: tuple[Shown, ...] = ()
+    directives: str = ""
+
+
 CONTEXTS: dict[Situation, type[Record]] = {
     "first": TaskContext,
     "refine": RefineContext,
@@ -111,4 +172,7 @@ CONTEXTS: dict[Situation, type[Record]] = {
     "again": AgainContext,
     "summarise": SummariseContext,
     "system": SystemContext,
+    "expand": ExpandContext,
+    "remember": RememberContext,
+    "look_up": LookUpContext,
 }

@@ -6,6 +6,7 @@ from bringup.candidate import Candidate, FormatProblem, parse_module, parse_repl
 from bringup.dialect import Dialect, load_examples
 from bringup.linter import lint
 from bringup.operators import Operator
+from bringup.prompts._contexts import Shown, Tried
 from bringup.verdict import CaseId, Difference, Mismatch, TensorSummary, Verdict, Violation
 
 # A wrapper that leaves its reduction to PyTorch and a kernel that asks for what upstream Triton does not have.
@@ -55,6 +56,29 @@ def problem() -> FormatProblem:
     found = parse_reply("```python\ndef wrapper(input:\n    return input\n```\n")
     assert isinstance(found, FormatProblem)
     return found
+
+
+def shown(dialect: Dialect) -> Shown:
+    """Return a kernel of a search as an expansion's prompt shows it."""
+    return Shown(
+        name="7",
+        candidate=candidate(dialect),
+        fitness=1.32,
+        timings=("wrapper(Tensor[f32, 4096x512]): 41.2 us (start 54.4 us)",),
+        diagnosis=(
+            "bound by memory: 16.8 MB move at 407 GB/s, 78 % of what the chip moves at most",
+            "line 4, `x = tl.load(x_ptr + i, mask=i < n)`: bytes 8.389e+06",
+        ),
+    )
+
+
+def tried() -> tuple[Tried, ...]:
+    """Return what other nodes of a search came to."""
+    return (
+        Tried(name="0", outcome="1x, bound by launch"),
+        Tried(name="3", came_from=("0",), asked="one program a row", outcome="wrong: values differ in 3 elements"),
+        Tried(name="7", came_from=("0",), asked="blocks of 4096 elements", outcome="1.32x, bound by memory"),
+    )
 
 
 def violations(dialect: Dialect, operator: Operator) -> tuple[Violation, ...]:

@@ -99,7 +99,7 @@ class Board:
         self.estimated = self.estimated or event.usage.estimated
         if event.cost is not None:
             self.cost = (self.cost or 0.0) + event.cost
-        if event.role == "summarise":
+        if event.role != "generate":
             self.summariser_calls += 1
         else:
             self.calls += 1

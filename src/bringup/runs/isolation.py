@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bringup.judge import Judge, JudgeJob, Progress, Replayed, ReplayJob, isolation_warning
+from bringup.judge import (
+    Judge,
+    JudgeJob,
+    Measured,
+    MeasureJob,
+    Progress,
+    Replayed,
+    ReplayJob,
+    isolation_warning,
+)
 from bringup.verdict import Verdict
 
 
@@ -19,12 +28,21 @@ class IsolationWarner:
     async def judge(self, job: JudgeJob, progress: Progress | None = None, *, tapes: str | None = None) -> Verdict:
         """Judge as the wrapped one does."""
         verdict = await self._judge.judge(job, progress, tapes=tapes)
+        self._look_at(verdict)
+        return verdict
+
+    async def measure(self, job: MeasureJob, progress: Progress | None = None) -> Measured:
+        """Measure as the wrapped one does."""
+        measured = await self._judge.measure(job, progress)
+        self._look_at(measured.verdict)
+        return measured
+
+    def _look_at(self, verdict: Verdict) -> None:
         if not self._warned and verdict.environment.isolation:
             self._warned = True
             warning = isolation_warning(verdict.environment)
             if warning is not None:
                 self._notify(f"warning: {warning}")
-        return verdict
 
     async def replay(self, job: ReplayJob) -> Replayed:
         """Replay as the wrapped one does."""

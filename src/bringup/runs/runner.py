@@ -366,6 +366,8 @@ async def resume(
     try:
         with open_run(folder) as run:
             stored = run.config()
+            if stored.get("search"):
+                raise ConfigError(f"run {run.id}", "is a search", f"go on with it by bringup tune --resume {run.id}")
             before = RunConfig.model_validate(stored)
             config = settled(changes(dict(stored)) if changes else before)
             check(config)

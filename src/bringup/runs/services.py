@@ -28,6 +28,7 @@ class Services:
     features: frozenset[str]
     summariser: Client | None = None
     then: tuple[Client, ...] = ()  # who makes the attempts after the first
+    helper: Client | None = None  # who makes the helper calls of a search
 
     def parts(self, config: RunConfig, budget: Budget, stop: Stop) -> Parts:
         """Return what a session is made from."""
@@ -47,8 +48,8 @@ class Services:
 
 
 @asynccontextmanager
-async def assemble(config: RunConfig, run_dir: Path) -> AsyncIterator[Services]:
-    """Make everything that the configuration names, and close it again.
+async def assemble(config: RunConfig, run_dir: Path, client: Client | None = None) -> AsyncIterator[Services]:
+    """Make everything that the configuration names, and close it again; `client` takes the place of the one named.
 
     Raises UnknownName, ConfigError, MissingKey or EnvironmentFault before anything is asked or judged.
     """
@@ -64,7 +65,7 @@ async def assemble(config: RunConfig, run_dir: Path) -> AsyncIterator[Services]:
     dialect = target.dialect()
     suite = get_suite(config.suite_spec)
     prompts = PromptBook(dialect, config.target, suite.docs, config.dtypes, suite.words, config.prompts)
-    client = make_client(config.client, run_dir=run_dir, target=config.target)
+    client = client or make_client(config.client, run_dir=run_dir, target=config.target)
     open_parts: list[Client | Judge] = [client]
     try:
         then = []
@@ -75,6 +76,10 @@ async def assemble(config: RunConfig, run_dir: Path) -> AsyncIterator[Services]:
         if config.summariser is not None and config.states.summarise:
             summariser = make_client(config.summariser, run_dir=run_dir, target=config.target)
             open_parts.append(summariser)
+        helper = None
+        if config.search is not None and config.search.helper is not None:
+            helper = make_client(config.search.helper, run_dir=run_dir, target=config.target)
+            open_parts.append(helper)
         judge = open_judge(config.target, config.judge, jobs=config.jobs)
         open_parts.append(judge)
         yield Services(
@@ -86,6 +91,7 @@ async def assemble(config: RunConfig, run_dir: Path) -> AsyncIterator[Services]:
             features=target.features,
             summariser=summariser,
             then=tuple(then),
+            helper=helper,
         )
     finally:
         for part in reversed(open_parts):

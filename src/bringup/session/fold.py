@@ -54,7 +54,6 @@ class SessionState:
     turn: int = 0  # calls answered in this attempt; 0: the kernel to refine
     messages: list[tuple[str, str]] = field(default_factory=list)  # (user | assistant, blob) of this dialog
     dialog_candidate: str | None = None  # what the first prompt of this dialog shows
-    dialog_reason: str = "attempt"
     module: str | None = None  # the latest of this dialog, which the model has before it: edits are of this one
     system: str | None = None
     context_tokens: int = 0  # of the dialog up to and with the last reply
@@ -178,7 +177,6 @@ class SessionState:
             self._go(On.CONTEXT_FULL, On.DIALOG_STARTED)
         self.dialog = event.dialog
         self.dialog_candidate = self.module = event.candidate
-        self.dialog_reason = event.reason
         self.system = event.system
         self.messages = []
         self.context_tokens = 0

@@ -67,6 +67,7 @@ class RepairLoop(SessionWork):
     """The loop over one attempt's calls. The engine above begins attempts, and says what its goal is."""
 
     goal: Goal = Coverage()
+    calls: int | None = None  # model calls of an attempt; None: as many as the configuration says
     unanswered: Unanswered | None = None
 
     async def repair(self) -> End:
@@ -130,7 +131,7 @@ class RepairLoop(SessionWork):
             self._forget()
         limits = self._config.attempts
         if state.pending is None and state.reply is None:
-            if state.turn >= limits.calls:
+            if state.turn >= (limits.calls if self.calls is None else self.calls):
                 return End.CALLS_USED
             if await self._over_budget():
                 return None

@@ -21,6 +21,7 @@ from bringup.store import (
     CallStarted,
     Event,
     Outcome,
+    Role,
     Run,
     RunLog,
     SessionFinished,
@@ -98,7 +99,7 @@ class SessionWork:
             await self._stop(reason, "budget")
         return reason is not None
 
-    def _call(self, turn: int, role: Literal["generate", "summarise"]) -> Call:
+    def _call(self, turn: int, role: Role) -> Call:
         return Call(
             run=self._log.run,
             operator=self.operator.name,

@@ -24,7 +24,7 @@ class Address:
     run: str
     url: str
     blobs: str
-    shared: bool  # the events are in a database that other folders and machines may share
+    shared: bool  # several processes may work on the run: by leases, not by a lock of the folder
 
 
 def is_run(folder: Path) -> bool:
@@ -40,6 +40,8 @@ def locate(folder: Path) -> Address:
         return standard
     try:
         data = json.loads(elsewhere.read_text(encoding="utf-8"))
+        if data.get("several"):
+            return replace(standard, run=str(data["run"]), shared=True)
         run, url, blobs = str(data["run"]), str(data["url"]), str(data["blobs"])
     except (OSError, ValueError, KeyError) as error:
         raise StoreError(f"run {folder}: {ELSEWHERE} cannot be read: {error}") from error
@@ -68,6 +70,11 @@ def write_address(folder: Path, address: Address) -> None:
     _given_urls[folder.resolve()] = address.url
     data = {"run": address.run, "url": shown, "blobs": address.blobs}
     (folder / ELSEWHERE).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+
+
+def open_to_several(folder: Path) -> None:
+    """Say in `store.json` that several processes may work on the run in its own folder; raises OSError."""
+    (folder / ELSEWHERE).write_text(json.dumps({"run": folder.name, "several": True}) + "\n", encoding="utf-8")
 
 
 def settled_url(url: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, model_validator
 
 from bringup.candidate import FormatProblem
 from bringup.clients import Usage
@@ -16,7 +16,10 @@ from bringup.verdict import Record, VerdictKind, Violation
 
 Outcome = Literal["covered", "exhausted", "unanswered", "stopped", "not_applicable"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-Role = Literal["generate", "summarise"]
+Role = Literal["generate", "summarise", "remember", "look_up"]
+Memory = Literal["none", "parent", "siblings", "both"]
+"""What a node of a search is told of others: nothing, its ancestors, other children of its parents, or both."""
+Phase = Literal["start", "draft", "expand"]
 
 
 class OperatorInfo(Record):
@@ -216,6 +219,61 @@ class Summarised(Record):
     problem: str | None = None
 
 
+class NodeStarted(Record):
+    """A node of a search began; its parents and its id are the event's own, see `Subject`.
+
+    `source` is the blob of its candidate where no model writes one: the kernel that the search starts from, or what a
+    policy made of a parent's. `notes` are the policy's own, as it reads them back from the graph.
+    """
+
+    kind: Literal["node_started"] = "node_started"
+    phase: Phase
+    memory: Memory = "none"
+    source: str | None = None
+    choice: dict[str, Any] = Field(default_factory=dict)  # of what the parent's source leaves open, where that was it
+    asked: str = ""  # the edge in words: what the node was to change, or where the kernel comes from
+    notes: dict[str, Any] = Field(default_factory=dict)
+
+
+class NodeMeasured(Record):
+    """A node's candidate was judged on the timed cases, and timed where it passed them."""
+
+    kind: Literal["node_measured"] = "node_measured"
+    candidate: str
+    measured: str  # blob: the whole `Measured` as JSON
+    result: VerdictKind
+    gate: bool = False  # it passed the whole gate, not only the timed cases
+    seconds: dict[str, float] = Field(default_factory=dict)  # by case: median on the device
+    baselines: dict[str, dict[str, float]] = Field(default_factory=dict)  # by case and name: median
+    clock: str = ""
+    device: str = ""
+    bound: str = ""  # what most of the cases hang on
+    problem: str = ""  # why there are no times although the verdict passed
+
+
+class NodeFinished(Record):
+    """A node is done, and counts. `gate` tells whether its candidate passed the whole gate, not only the timed cases.
+
+    It has a fitness only with result `passed`; `no_module` is a reply without a candidate after all repairs.
+    """
+
+    kind: Literal["node_finished"] = "node_finished"
+    result: VerdictKind | Literal["no_module", "unanswered", "stopped"]
+    candidate: str | None = None
+    gate: bool = False
+    summary: str = ""
+    calls: int = 0
+    seconds: float = 0.0  # at work on it, by the clock
+
+
+class SearchEnded(Record):
+    """A search came to an end of its own; going on needs wider limits."""
+
+    kind: Literal["search_ended"] = "search_ended"
+    cause: Literal["nodes", "time", "stall", "target", "budget", "policy"]
+    reason: str
+
+
 class SessionFinished(Record):
     """The session ended. `candidate` is the covering one, else the latest (blob).
 
@@ -248,12 +306,15 @@ Event = Annotated[
     | Diagnosed
     | Debugged
     | Summarised
+    | NodeStarted
+    | NodeMeasured
+    | NodeFinished
+    | SearchEnded
     | SessionFinished,
     Field(discriminator="kind"),
 ]
 _CLASSES: dict[str, Any] = {cls.model_fields["kind"].default: cls for cls in get_args(get_args(Event)[0])}
 EVENT_KINDS: tuple[str, ...] = tuple(_CLASSES)
-EventAdapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def load_event(kind: str, payload: str) -> Event:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from bringup import __version__
 from bringup.errors import StoreError
 from bringup.store import schema
-from bringup.store.address import Address, is_run, locate, new_address, write_address
+from bringup.store.address import Address, is_run, locate, new_address, open_to_several, write_address
 from bringup.store.blobs import Blobs
 from bringup.store.coordination import (
     LEASE_SECONDS,
@@ -159,12 +159,18 @@ class Run:
 
 
 def create_run(
-    root: Path, run: str, url: str | None = None, blobs: str | None = None, lease_seconds: float = LEASE_SECONDS
+    root: Path,
+    run: str,
+    url: str | None = None,
+    blobs: str | None = None,
+    lease_seconds: float = LEASE_SECONDS,
+    several: bool = False,
 ) -> RunLog:
     """Make the run directory `root/run` and return the run's log; raises StoreError.
 
     `url` puts the events into a database that other machines may share, `blobs` the texts onto another fsspec file
-    system. `lease_seconds`: how long others wait for a sign of life of this process, see `resume_run`.
+    system. `several` lets several processes of this machine work on a run in its own folder. `lease_seconds`: how
+    long others wait for a sign of life of this process, see `resume_run`.
     """
     folder = root / run
     address = new_address(folder, url, blobs)
@@ -172,6 +178,9 @@ def create_run(
         folder.mkdir(parents=True)
         if url or blobs:
             write_address(folder, address)
+        elif several:
+            open_to_several(folder)
+            address = locate(folder)
     except FileExistsError as error:
         raise StoreError(f"run {folder}: exists already") from error
     except OSError as error:

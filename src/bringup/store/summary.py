@@ -183,7 +183,7 @@ class _Builder:
         if event.cost is not None:
             self.cost = (self.cost or 0.0) + event.cost
         self.seconds["model_seconds"] += event.seconds
-        if event.role == "summarise":
+        if event.role != "generate":
             self.counts["summariser_calls"] += 1
             return
         self.counts["calls"] += 1

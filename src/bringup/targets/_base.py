@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from bringup.device import Engine, Kernel
 from bringup.dialect import Dialect
@@ -26,9 +26,11 @@ class Target(Protocol):
     features: frozenset[str]  # what operators may need: "complex", "defined_values", "cpu_reference", ...
     device: str  # name of the device in the guest's PyTorch: that of the tensors that a wrapper receives
     alignment: int  # bytes: of the addresses that a wrapper's allocations get
-    subnormals: bool  # whether results below the smallest normal number are kept; False: the chip flushes them to zero
+    # Whether arithmetic keeps numbers below float32's smallest normal one; False: the chip may take them for zeros.
+    subnormals: bool
     compile_for: tuple[str, ...]  # toolchains that also compile every launched kernel unless the run says otherwise
     worker_paths: tuple[str, ...]  # files and folders that guests and compilers may read, beside Python's own
+    clock: Literal["device", "model"]  # whose time launches take: a device's, or a model's, the same in every run
 
     def dialect(self) -> Dialect:
         """Return what this target's Triton allows."""
@@ -44,6 +46,13 @@ class Target(Protocol):
 
     def facts(self) -> dict[str, Any]:
         """Return the figures of the chip as plain data, for people and reports; empty when nothing is known."""
+        ...
+
+    def copy_seconds(self, copies: int, nbytes: int, pieces: int) -> float:
+        """Return the modelled time of copies: `nbytes` in so many contiguous `pieces`, those of both ends counted.
+
+        Asked where the clock is a model's.
+        """
         ...
 
     def environment(self) -> Mapping[str, str]:
@@ -94,6 +103,7 @@ class TargetDefaults:
     subnormals = True
     compile_for: tuple[str, ...] = ()
     worker_paths: tuple[str, ...] = ()
+    clock: Literal["device", "model"] = "device"
 
     def profiles(self) -> tuple[str, ...]:
         """There are none."""
@@ -106,6 +116,10 @@ class TargetDefaults:
     def facts(self) -> dict[str, Any]:
         """No figures are known."""
         return {}
+
+    def copy_seconds(self, copies: int, nbytes: int, pieces: int) -> float:
+        """The device's own clock tells."""
+        return 0.0
 
     def environment(self) -> Mapping[str, str]:
         """Nothing must be set before torch and Triton are imported."""

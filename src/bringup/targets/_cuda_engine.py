@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bringup.device import Call, Fault, Kernel, space
+from bringup.device import Call, Fault, Kernel, Stopwatch, space
 from bringup.device.engine import FaultKind
 from bringup.device.memory import Block
 from bringup.targets._cuda_driver import OUT_OF_MEMORY, WARP, CudaError, Driver, Function, captured
@@ -255,6 +255,44 @@ class CudaEngine:
             with self._torch("wiping"):
                 memory.fill_(POISON)
         return printed
+
+    def prepare(self, call: Call) -> Callable[[], object]:
+        """A function that queues a launch again, with parameters and scratch memory of its own."""
+        loaded: _Loaded = call.kernel
+        shared, _ = self._pack(loaded, call)
+        grid, driver, stream, function = call.grid, self.driver, self.gpu.stream, loaded.function
+        if 0 in grid or function is None:
+            return lambda: None
+        slots = (ctypes.c_uint64 * len(shared))(*shared)
+        base = ctypes.addressof(slots)
+        parameters = (ctypes.c_void_p * len(slots))(*(base + 8 * n for n in range(len(slots))))
+        programs = grid[0] * grid[1] * grid[2] * loaded.ctas
+        kept: list[Any] = [slots]
+        for position, (size, align) in enumerate(loaded.scratch, len(call.values)):
+            slots[position] = 0
+            if size:
+                memory = self._scratch(size * programs, align)
+                kept.append(memory)
+                slots[position] = memory.data_ptr() + -memory.data_ptr() % align
+
+        def queue(_: Any = kept) -> None:
+            try:
+                driver.launch(
+                    function, grid, loaded.threads, loaded.shared, parameters, stream, loaded.ctas, loaded.cooperative
+                )
+            except CudaError as error:
+                if error.sticky:
+                    raise self._lose(error) from None
+                raise Fault("launch", f"kernel '{loaded.name}' could not be launched: {error}") from None
+            self._since[loaded.name] = None
+
+        return queue
+
+    def stopwatch(self) -> Stopwatch:
+        """Events of the driver's."""
+        from bringup.targets._cuda_clock import CudaStopwatch
+
+        return CudaStopwatch(self.gpu, self.number, self.synchronize)
 
     def _pack(self, loaded: _Loaded, call: Call) -> tuple[Any, Any]:
         """Put the arguments into their slots; behind them are the pointers to scratch memory."""

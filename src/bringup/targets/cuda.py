@@ -33,6 +33,9 @@ class CudaTarget(TargetDefaults):
 
     name = "cuda"
     device = "gpu"
+    # Triton's libdevice and its approximate instructions (ex2, rcp, cvt) are compiled with `ftz`; loads, stores and
+    # additions are not, so that each operation decides for itself.
+    subnormals = False
     features: frozenset[str] = frozenset()  # Triton has no complex numbers, whatever the device can do
     compile_for: tuple[str, ...] = ()  # the launch itself compiles
 

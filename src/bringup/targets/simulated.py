@@ -23,6 +23,7 @@ class SimulatedTarget(TargetDefaults):
     name: str
     device: str
     profile: str | None = None
+    clock = "model"
 
     def __init__(self, chip: str) -> None:
         """Take the chip's profile: the name of a shipped one, or the path of a YAML file (docs/vpe-profiles.md).
@@ -83,6 +84,12 @@ class SimulatedTarget(TargetDefaults):
         """Return the profile without its prose and lists of functions."""
         prose = {"title", "description", "tl", "libdevice", "alignment_rule", "notes"}
         return self.chip.model_dump(mode="json", exclude=prose)
+
+    def copy_seconds(self, copies: int, nbytes: int, pieces: int) -> float:
+        """As the profile's figures have it."""
+        from bringup.vpe.stats import copy_seconds
+
+        return copy_seconds(self.chip, copies, nbytes, pieces)
 
     def environment(self) -> Mapping[str, str]:
         """Name the profile to Triton's plug-in."""

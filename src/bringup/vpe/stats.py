@@ -54,12 +54,15 @@ class LaunchStats:
 
     @functools.cached_property
     def cycles(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Cycles of each PE by resource: dma, vector, special, dot, atomics, programs, total (float64[PEs] each)."""
+        """Cycles of each PE by resource (float64[PEs] each): dma, vector, special, dot, atomics, programs, total.
+
+        `waits` is the part of `dma` that is latency of requests.
+        """
         cost, memory = self.profile.cost, self.profile.memory
         count = self.per_pe.astype(np.float64)
         transactions = count[:, Counter.TRANSACTIONS_IN] + count[:, Counter.TRANSACTIONS_OUT]
-        dma = transactions * memory.dma_granularity_bytes / cost.dma_bytes_per_cycle_pe
-        dma += count[:, Counter.REQUESTS] * cost.dma_latency_cycles / STREAMS_IN_FLIGHT
+        waits = count[:, Counter.REQUESTS] * cost.dma_latency_cycles / STREAMS_IN_FLIGHT
+        dma = transactions * memory.dma_granularity_bytes / cost.dma_bytes_per_cycle_pe + waits
         vector = sum((count[:, slot] / cost.lanes(dtype) for slot, dtype in VECTOR), np.zeros(len(count)))
         special = count[:, Counter.SPECIAL] / cost.special_lanes
         slowest = min(cost.dot_macs_per_cycle.values(), default=1)
@@ -74,6 +77,7 @@ class LaunchStats:
         total = programs + atomics + np.maximum(dma, vector + special + dot)
         return {
             "dma": dma,
+            "waits": waits,
             "vector": vector,
             "special": special,
             "dot": dot,
@@ -114,13 +118,26 @@ class LaunchStats:
             return "launch"
         if self.chip_cycles > total:
             return "device memory"
-        parts = {name: float(values[worst]) for name, values in cycles.items() if name != "total"}
+        parts = {name: float(values[worst]) for name, values in cycles.items() if name not in ("total", "waits")}
         compute = parts["vector"] + parts["special"] + parts["dot"]
         parts.pop("dma" if parts["dma"] < compute else "", None)
         if "dma" in parts:
             for name in ("vector", "special", "dot"):
                 parts.pop(name)
         return max(parts, key=lambda name: parts[name])
+
+    @property
+    def slowest(self) -> dict[str, float]:
+        """Cycles by resource of the PE that takes longest; empty where no program ran."""
+        if not self.programs:
+            return {}
+        worst = int(self.cycles["total"].argmax())
+        return {name: float(values[worst]) for name, values in self.cycles.items()}
+
+    @property
+    def busy(self) -> int:
+        """PEs that had a program to run."""
+        return int(np.count_nonzero(self.per_pe[:, Counter.PROGRAMS]))
 
     @property
     def balance(self) -> float:
@@ -138,10 +155,25 @@ class LaunchStats:
             "local_bytes": self.local_bytes,
             "counters": self.totals,
             "cycles": {name: float(values.max(initial=0.0)) for name, values in self.cycles.items()},
+            "slowest": self.slowest,
             "chip_cycles": self.chip_cycles,
+            "pes": len(self.per_pe),
+            "busy": self.busy,
             "limit_cycles": self.limit_cycles,
             "balance": self.balance,
             "bound": self.bound,
             "modelled_us": self.modelled_seconds * 1e6,
             "host_us": self.host_seconds * 1e6,
         }
+
+
+def copy_seconds(profile: Any, copies: int, nbytes: int, pieces: int) -> float:
+    """The modelled time of copies that the host asks for: `nbytes` moved in `pieces` contiguous stretches (both ends).
+
+    Each copy is a launch; device memory is read and written by whole DMA transactions, all PEs together:
+
+        copies * launch_us + (2 * bytes + pieces * granularity) / dma_bytes_per_cycle_chip / clock
+    """
+    cost = profile.cost
+    moved = 2 * nbytes + pieces * profile.memory.dma_granularity_bytes
+    return float(copies * cost.launch_us * 1e-6 + moved / cost.dma_bytes_per_cycle_chip / (cost.clock_ghz * 1e9))

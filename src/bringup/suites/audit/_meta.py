@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,8 @@ def on_meta(call: Call) -> Any:
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         meta = mapped(call, lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta"))
+        if "device" in meta.kwargs:  # a factory's
+            meta = replace(meta, kwargs={**meta.kwargs, "device": torch.device("meta")})
         with _without_compiler() as light:
             try:
                 return meta.reference(*meta.args, **meta.kwargs)

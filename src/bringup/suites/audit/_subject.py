@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,10 +65,6 @@ class Subject:
         """List the tensors that hold data: of the case's dtype, and no indices (whose values must stay in range)."""
         indices = _index_places(self.operator.name) if not self.torch_dtype.is_floating_point else frozenset()
         return [leaf for leaf in tensors(call) if leaf.tensor.dtype is self.torch_dtype and leaf.place not in indices]
-
-    def of_class(self, name: str) -> Iterator[Any]:
-        """Yield the entries of one of OpInfo's generic classes: "UnaryUfuncInfo", ..."""
-        return (entry for entry in self.entries if any(kind.__name__ == name for kind in type(entry).__mro__))
 
     @property
     def generic(self) -> bool:

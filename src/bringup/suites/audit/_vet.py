@@ -40,7 +40,8 @@ from bringup.suites.audit._tree import elements, mapped, tensors
 from bringup.verdict import CaseId
 
 _EDGE = 0.99  # of the largest finite value: what is beyond may round to infinity or not
-_META_FROM = 1 << 12  # from so many input elements on, the result's size is asked of the meta device first
+# From so many input elements, or so large numbers (sizes, perhaps), the meta device tells the result's size first.
+_META_FROM = 1 << 12
 
 
 def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
@@ -216,8 +217,12 @@ def _known(tensor: torch.Tensor, subject: Subject) -> bool:
 
 
 def _small_result(call: Call) -> bool:
-    """Whether the result has no more elements than the cap, asked before it is computed."""
-    if elements((call.args, call.kwargs)) < _META_FROM:
+    """Whether the result has no more elements than the cap, asked before it is computed.
+
+    Memory that the host does not have must not be asked for: one host refuses it, another kills the process.
+    """
+    sizes = [abs(leaf) for leaf in pytree.tree_leaves((call.args, dict(call.kwargs))) if type(leaf) is int]
+    if elements((call.args, call.kwargs)) + sum(sizes) < _META_FROM:
         return True
     try:
         return elements(on_meta(call)) <= MAX_OUTPUT

@@ -130,6 +130,10 @@ class _Exchange:
     def to_device(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
             return value
+        if value.layout is torch.sparse_coo:
+            from bringup.vpe.device import sparse
+
+            return sparse.on_device(value)
         for view, original in self.pairs:
             if view is value:
                 return original
@@ -224,7 +228,8 @@ def _with_bias_sizes(args: Sequence[Any]) -> tuple[Any, ...]:
 
 def _wrong_layout(operator: Any, *args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError(
-        f"{tensors.NAME} has strided tensors only: {name_of(operator)} was called for sparse or quantized ones"
+        f"{tensors.NAME} has no kernel for {name_of(operator)} of sparse or quantized tensors; of sparse ones it knows "
+        "what gradients of embeddings need, and to_dense()"
     )
 
 

@@ -117,7 +117,7 @@ def _check_torch(wanted: str) -> None:
 def _register() -> None:
     from torch.utils import backend_registration
 
-    from bringup.vpe.device import autocast, fallback, generator, module, ops, patches
+    from bringup.vpe.device import autocast, fallback, generator, module, ops, patches, sparse
 
     if claim.name is None:
         claim.take(tensors.NAME)
@@ -125,6 +125,8 @@ def _register() -> None:
     backend_registration._generate_storage_methods_for_privateuse1_backend(tensors.NAME)
     aten, every = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
     ops.register(aten)
+    if tensors.remote is None:
+        sparse.register(aten)
     fallback.register(every)
     autocast.register(aten, every)
     patches.install()

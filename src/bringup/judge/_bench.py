@@ -1,0 +1,216 @@
+"""In the device process: the tape of a candidate's call is run in turns with what it is compared with.
+
+Nothing of a candidate's runs here but compiled text. The suite's own reference does, on the same device.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bringup.device import Fault, Stopwatch, TimedEngine
+from bringup.device.machine import Machine
+from bringup.device.prepared import Prepared
+from bringup.device.tape import BadTape, Tape, digest_of, unpack
+from bringup.judge._turns import Side, take_turns
+from bringup.judge.measuring import COMPILE, EAGER, Timing
+
+Turn = Callable[[int], float]
+
+
+def measure(machine: Machine, request: dict[str, Any], payload: memoryview) -> tuple[dict[str, Any], list[bytes]]:
+    """Do a request of the referee's: `tapes` (names and sizes; the first is the candidate's), `references`, `case`,
+    `timing`, `memory`.
+
+    Returns the samples of each side, errors, health of the device before and after, facts of the candidate's launches;
+    and the candidate's results as they are after the timed runs.
+    """
+    machine.renew(int(request["memory"]))
+    answer: dict[str, Any] = {"samples": {}, "errors": {}, "error": None, "same": False, "sizes": [], "replace": False}
+    results: list[bytes] = []
+    try:
+        results = _Bench(machine, request).run(_tapes(request, payload), answer)
+    except (BadTape, Fault) as error:
+        answer["error"] = str(error)
+    except Exception as error:  # no memory for another copy of the inputs, say
+        answer["error"] = f"{type(error).__name__}: {error}"[:2000]
+    answer["replace"] = machine.engine.broken()
+    answer["sizes"] = [len(part) for part in results]
+    machine.renew(int(request["memory"]))
+    return answer, results
+
+
+def _tapes(request: dict[str, Any], payload: memoryview) -> dict[str, Tape]:
+    found, at = {}, 0
+    for name, size in request["tapes"]:
+        found[str(name)] = unpack(payload[at : at + size])
+        at += size
+    return found
+
+
+class _Bench:
+    """One case at the clock."""
+
+    def __init__(self, machine: Machine, request: dict[str, Any]) -> None:
+        self.machine, self.request = machine, request
+        self.timing = Timing.model_validate(request["timing"])
+        if not isinstance(machine.engine, TimedEngine):
+            raise Fault("launch", "this target's engine has no stopwatch")
+        self.engine: TimedEngine = machine.engine
+        self.watch: Stopwatch = self.engine.stopwatch()
+        self.prepared: list[Prepared] = []
+
+    def run(self, tapes: dict[str, Tape], answer: dict[str, Any]) -> list[bytes]:
+        """Measure; returns the results of the candidate after the last timed run."""
+        try:
+            candidate, *_ = tapes
+            sides = []
+            for name, tape in tapes.items():
+                try:
+                    copies = self._copies(tape)
+                    sides.append(Side(name, self._turn(copies), required=name == candidate))
+                except Fault as fault:
+                    if name == candidate:
+                        raise
+                    answer["errors"][name] = str(fault)
+            first = self.prepared[: self.timing.rotate]
+            for name in self.request["references"]:
+                try:
+                    sides.append(Side(str(name), self._reference(str(name))))
+                except Exception as error:
+                    answer["errors"][name] = f"{type(error).__name__}: {error}"[:500]
+            before = self.watch.health()
+            take_turns(sides, self.timing)
+            answer["health"] = [before, self.watch.health()]
+            for side in sides:
+                answer["samples"][side.name] = side.samples
+                if side.error:
+                    answer["errors"][side.name] = side.error
+            results = self._after(first[0], tapes[candidate], answer)
+        finally:
+            for one in self.prepared:
+                one.close()
+        answer["counters"] = self._counters(tapes[candidate])
+        answer["kernels"] = self._kernels(tapes[candidate])
+        return results
+
+    # The candidate, and other candidates ---------------------------------------------------------------------
+
+    def _copies(self, tape: Tape) -> list[Prepared]:
+        """The tape at several addresses; one copy at least, more while there is memory."""
+        found: list[Prepared] = []
+        for number in range(self.timing.rotate):
+            try:
+                found.append(Prepared(self.machine, tape, int(self.request["memory"])))
+            except Fault as fault:
+                if fault.kind != "memory" or not number:
+                    raise
+                break
+        self.prepared += found
+        return found
+
+    def _turn(self, copies: Sequence[Prepared]) -> Turn:
+        queueing = [0.0]
+
+        def turn(number: int) -> float:
+            one = copies[number % len(copies)]
+            one.restore()
+            seconds, queueing[0] = self.watch.elapsed(one.run, queueing[0], self.timing.flush_cache)
+            return seconds
+
+        return turn
+
+    def _counters(self, tape: Tape) -> list[dict[str, Any]]:
+        """Each launch by itself: facts of its kernel, and its time where the engine knows it."""
+        Prepared(self.machine, tape, int(self.request["memory"]), profile=True).close()
+        return self.engine.counters()
+
+    def _kernels(self, tape: Tape) -> list[dict[str, Any]]:
+        """The compiled kernels, for who looks at their code."""
+        from bringup.device import frames
+        from bringup.device.machine import TEXT
+
+        found = []
+        for request in tape.kernels.values():
+            kernel, _ = self.machine.loaded[frames.digest({key: request[key] for key in TEXT})]
+            found.append(
+                {"name": kernel.name, "shared": kernel.shared, "facts": kernel.facts,
+                 "binary": base64.b64encode(kernel.binary).decode()}
+            )  # fmt: skip
+        return found
+
+    def _after(self, one: Prepared, tape: Tape, answer: dict[str, Any]) -> list[bytes]:
+        """The results of one more run; `same`: whether they are the recorded ones, bit for bit."""
+        one.restore()
+        one.run()
+        self.engine.synchronize()
+        results = one.results()
+        answer["same"] = digest_of(results) == tape.result
+        return [] if answer["same"] else results
+
+    # PyTorch -------------------------------------------------------------------------------------------------
+
+    def _reference(self, name: str) -> Turn:
+        """The suite's own call on copies of the inputs in the device's memory."""
+        import torch
+
+        from bringup.judge import _codec
+        from bringup.suites import get_suite
+
+        device = self.watch.device
+        if device is None:
+            raise RuntimeError("PyTorch has no kernels for this device")
+        warnings.simplefilter("ignore")
+        known = self.request["case"]
+        wanted = get_suite(known["suite"]).materialise(known["operator"], known["dtype"], known["seed"])
+        inputs = next(one for one in wanted if one.case.index == known["index"])
+        storages = _codec.Storages()
+        text = _codec.encode([tuple(inputs.args), dict(inputs.kwargs)], storages)
+        hosts = [_codec.bytes_on(storage, "cpu") for storage in storages.items]
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            return inputs.reference(*args, **kwargs)
+
+        function: Callable[..., Any] = called
+        if name == COMPILE:
+            function = torch.compile(called, dynamic=False)
+        elif name != EAGER:
+            raise ValueError(f"there is no reference {name}")
+        copies = []
+        for _ in range(self.timing.rotate):
+            places = [host.clone().to(device) for host in hosts]
+            copies.append((places, *_codec.decode(text, _on([p.untyped_storage() for p in places]), str(device))))
+
+        def call(number: int) -> Any:
+            _, args, kwargs = copies[number % len(copies)]
+            with torch.no_grad():
+                return function(*args, **kwargs)
+
+        for number in range(len(copies)):
+            call(number)
+        self.engine.synchronize()
+        written = [n for n, host in enumerate(hosts) if not torch.equal(copies[0][0][n].cpu(), host)]
+        kept = {n: hosts[n].to(device) for n in written}
+        queueing = [0.0]
+
+        def turn(number: int) -> float:
+            for n, pristine in kept.items():
+                copies[number % len(copies)][0][n].copy_(pristine)
+            seconds, queueing[0] = self.watch.elapsed(lambda: call(number), queueing[0], self.timing.flush_cache)
+            return seconds
+
+        return turn
+
+
+def _on(storages: list[Any]) -> Callable[[dict[str, Any]], Any]:
+    from bringup.judge import _codec
+
+    return lambda description: _codec.tensor_on(storages, description)
+
+
+def deadline(timing: Timing, sides: int, compile_seconds: float) -> float:
+    """When, by the monotonic clock, a device that has not answered must hang."""
+    return time.monotonic() + 60 + compile_seconds + sides * (2 * timing.warm_up_seconds + 11 * timing.seconds + 20)

@@ -1,0 +1,147 @@
+"""Measure jobs: what a candidate's time is, beside what it is compared with. Records only; no torch.
+
+A time counts only beside a passed verdict on the very cases that were timed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from bringup.candidate import digest
+from bringup.config import JudgeLimits
+from bringup.judge.job import VERSION, JudgeJob
+from bringup.verdict import CaseId, Record, Verdict
+
+EAGER, COMPILE = "eager", "compile"
+"""Names of the baselines that are PyTorch's own: the reference called eagerly, and through `torch.compile`."""
+
+Bound = Literal["memory", "compute", "special", "latency", "launch", "unknown"]
+"""What a call's time hangs on: bytes moved, arithmetic, special functions, too little parallel work to hide waiting,
+the cost of launches themselves."""
+
+
+class Baseline(Record):
+    """What a candidate is compared with: PyTorch's own (`eager`, `compile`), or another candidate by its source."""
+
+    name: str
+    source: str = ""
+
+    @model_validator(mode="after")
+    def _known(self) -> Baseline:
+        if not self.source and self.name not in {EAGER, COMPILE}:
+            raise ValueError(f"the baseline {self.name} is neither {EAGER} nor {COMPILE}, and has no source")
+        return self
+
+
+class Timing(Record):
+    """How times are taken. A device with a modelled clock is asked once: its times do not vary."""
+
+    warm_up_seconds: float = Field(default=0.05, ge=0)
+    repeats: int = Field(default=20, ge=3)  # at least, of each side, in turns
+    seconds: float = Field(default=1.0, gt=0)  # at most for the repeats of one case
+    width: float = Field(default=0.02, gt=0)  # half of the 95 % interval of the median, relative: narrow enough to stop
+    flush_cache: bool = True  # write over the last-level cache before each repeat
+    rotate: int = Field(default=3, ge=1)  # copies of the inputs at other addresses, taken in turns
+
+
+class MeasureJob(Record):
+    """Judge a candidate on some cases, and if they pass time each of them, candidate and baselines in turns."""
+
+    version: Literal[1] = VERSION
+    kind: Literal["measure"] = "measure"
+    judge: JudgeJob  # its cases are those that are timed
+    against: tuple[Baseline, ...] = ()
+    timing: Timing = Timing()
+    diagnose: bool = True  # say what bounds the time
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the whole job: the name of what comes of it."""
+        return digest(self.model_dump_json())
+
+    @property
+    def limits(self) -> JudgeLimits:
+        """Those of the judge job."""
+        return self.judge.limits
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a referee that has not answered must itself be at fault: it keeps its own limits."""
+        sides = 1 + len(self.against)
+        counts = self.judge.operator.case_counts
+        cases = sum(counts.get(d, 0) if chosen is None else len(chosen) for d, chosen in self.judge.cases.items())
+        timed = self.timing.warm_up_seconds + self.timing.seconds + self.limits.compile_seconds
+        return sides * (self.judge.patience + cases * timed)
+
+
+class Times(Record):
+    """Seconds of one side in one case, over its repeats."""
+
+    median: float = Field(gt=0)
+    low: float = Field(gt=0)  # 10th percentile
+    high: float = Field(gt=0)  # 90th percentile
+    repeats: int = Field(default=1, ge=1)
+
+
+class LineCost(Record):
+    """A line of a candidate's source that matters, and why."""
+
+    line: int
+    text: str
+    figures: dict[str, float] = Field(default_factory=dict)  # by name with its unit: "bytes", "stall share"
+
+
+class Diagnosis(Record):
+    """What bounds a call on the device, the same for every profiler."""
+
+    bound: Bound
+    summary: str  # one or two sentences with figures
+    share: float | None = None  # of what the device could do at most (roofline), 0 to 1
+    figures: dict[str, float] = Field(default_factory=dict)  # by name with its unit: "GB/s", "TFLOP/s", "registers"
+    lines: tuple[LineCost, ...] = ()  # the most expensive first
+    profilers: tuple[str, ...] = ()  # whose figures these are
+    missing: tuple[str, ...] = ()  # profilers that could not be used, each with the reason
+
+
+class CaseTiming(Record):
+    """One timed case. `device` is the candidate's time on the device, `host` what its wrapper takes on the host."""
+
+    case: CaseId
+    call: str = ""  # as text: wrapper(Tensor[f32, 3x4], dim=1)
+    device: Times
+    host: Times | None = None
+    baselines: dict[str, Times] = Field(default_factory=dict)
+    whole_call: bool = False  # timed with its wrapper: what it launches hangs on values
+    notes: tuple[str, ...] = ()  # what makes the figures doubtful: throttling, noise, a baseline that failed
+    diagnosis: Diagnosis | None = None
+
+    def speedup(self, against: str | None = None) -> float | None:
+        """Time of a baseline (by default of the fastest) over the candidate's; None where there is none."""
+        others = [self.baselines[against]] if against in self.baselines else []
+        if against is None:
+            others = list(self.baselines.values())
+        return min(other.median for other in others) / self.device.median if others else None
+
+
+class Measured(Record):
+    """What came of a measure job. `cases` is empty unless the verdict passed."""
+
+    verdict: Verdict
+    cases: tuple[CaseTiming, ...] = ()
+    clock: Literal["device", "model"] = "device"  # whose time: a clock's, or a model of a chip
+    device: str = ""  # name of the device, with its clocks where they are known
+    seconds: float = 0.0  # that judging and timing took
+    notes: tuple[str, ...] = ()  # what a reader of the times must know: cases that were judged and not timed
+    error: str | None = None  # why nothing could be timed although the verdict passed
+
+    def speedup(self, against: str | None = None) -> float:
+        """Geometric mean over the cases of the speed-up (over the faster baseline each); 0 for what did not pass."""
+        if not self.verdict.passed or not self.cases or self.error:
+            return 0.0
+        each = [case.speedup(against) for case in self.cases]
+        if any(one is None for one in each):
+            return 0.0
+        return math.exp(sum(math.log(one) for one in each if one) / len(each))

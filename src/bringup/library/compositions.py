@@ -1,0 +1,152 @@
+"""Compositions of our own, of what PyTorch asks devices from outside for and neither composes nor has for the CPU.
+
+They call other operators, which kernels serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def _lstm_cell(
+    input_gates: Any, hidden_gates: Any, cx: Any, input_bias: Any = None, hidden_bias: Any = None
+) -> tuple[Any, Any, Any]:
+    """`_thnn_fused_lstm_cell`: gates (batch, 4 hidden) in the order input, forget, cell, output; `cx` (batch, hidden).
+
+    Returns the new hidden state, the new cell state, and the gates after their activations for the backward pass.
+    Hochreiter and Schmidhuber 1997, with forget gates (Gers et al. 2000), as `torch.nn.LSTM` documents it.
+    """
+    import torch
+
+    gates = input_gates + hidden_gates
+    if input_bias is not None:
+        gates = gates + input_bias + hidden_bias
+    before = gates.chunk(4, dim=1)
+    enter, forget, leave = (torch.sigmoid(before[place]) for place in (0, 1, 3))
+    new = torch.tanh(before[2])
+    cy = forget * cx + enter * new
+    return leave * torch.tanh(cy), cy, torch.cat((enter, forget, new, leave), dim=1)
+
+
+def _lstm_cell_backward(
+    grad_hy: Any, grad_cy: Any, cx: Any, cy: Any, workspace: Any, has_bias: bool
+) -> tuple[Any, Any, Any]:
+    """`_thnn_fused_lstm_cell_backward_impl`: gradients of the gates, of `cx`, and of the bias (None without)."""
+    import torch
+
+    enter, forget, new, leave = workspace.chunk(4, dim=1)
+    through = torch.tanh(cy)
+    cell = grad_cy
+    if grad_hy is not None:
+        reached = grad_hy * leave * (1 - through * through)
+        cell = reached if cell is None else cell + reached
+        left = grad_hy * through * leave * (1 - leave)
+    if cell is None:
+        return None, None, None
+    gates = torch.cat(
+        (
+            cell * new * enter * (1 - enter),
+            cell * cx * forget * (1 - forget),
+            cell * enter * (1 - new * new),
+            left if grad_hy is not None else torch.zeros_like(cell),
+        ),
+        dim=1,
+    )
+    return gates, cell * forget, gates.sum(0) if has_bias else None
+
+
+def _gru_cell(
+    input_gates: Any, hidden_gates: Any, hx: Any, input_bias: Any = None, hidden_bias: Any = None
+) -> tuple[Any, Any]:
+    """`_thnn_fused_gru_cell`: gates (batch, 3 hidden) in the order reset, update, new; `hx` (batch, hidden).
+
+    Returns the new state, and for the backward pass (batch, 5 hidden): reset, update, new, `hx`, new's hidden part.
+    Cho et al. 2014, as `torch.nn.GRU` documents it.
+    """
+    import torch
+
+    if input_bias is not None:
+        input_gates, hidden_gates = input_gates + input_bias, hidden_gates + hidden_bias
+    first, second = input_gates.chunk(3, dim=1), hidden_gates.chunk(3, dim=1)
+    reset, update = torch.sigmoid(first[0] + second[0]), torch.sigmoid(first[1] + second[1])
+    new = torch.tanh(first[2] + reset * second[2])
+    return new + update * (hx - new), torch.cat((reset, update, new, hx, second[2]), dim=1)
+
+
+def _gru_cell_backward(grad_hy: Any, workspace: Any, has_bias: bool) -> tuple[Any, Any, Any, Any, Any]:
+    """`_thnn_fused_gru_cell_backward`: gradients of both kinds of gates, of `hx`, and of both biases (None without)."""
+    import torch
+
+    reset, update, new, hx, hidden = workspace.chunk(5, dim=1)
+    by_new = grad_hy * (1 - update) * (1 - new * new)
+    by_update = grad_hy * (hx - new) * update * (1 - update)
+    by_reset = by_new * hidden * reset * (1 - reset)
+    first = torch.cat((by_reset, by_update, by_new), dim=1)
+    second = torch.cat((by_reset, by_update, by_new * reset), dim=1)
+    biases = (first.sum(0), second.sum(0)) if has_bias else (None, None)
+    return first, second, grad_hy * update, *biases
+
+
+def _multinomial(probabilities: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
+    """`multinomial`: draw indices of the last dimension of (n,) or (m, n) by weights that need not add up to one.
+
+    The largest of weight / e, with e drawn exponentially, is an index drawn by the weights; the k largest are k indices
+    drawn without putting back (Efraimidis and Spirakis 2006).
+    """
+    import torch
+
+    weights = probabilities.unsqueeze(-2).expand(*probabilities.shape[:-1], num_samples, probabilities.shape[-1])
+    if not replacement and num_samples != 1:
+        weights = probabilities
+    drawn = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device).uniform_(generator=generator)
+    waits = torch.clamp(torch.log1p(drawn * -1) * -1, min=torch.finfo(drawn.dtype).tiny)
+    if replacement or num_samples == 1:
+        return (weights / waits).argmax(dim=-1)
+    return torch.topk(weights / waits, num_samples, dim=-1).indices
+
+
+OURS: dict[str, Callable[..., Any]] = {
+    "_thnn_fused_lstm_cell": _lstm_cell,
+    "_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
+    "_thnn_fused_gru_cell": _gru_cell,
+    "_thnn_fused_gru_cell_backward": _gru_cell_backward,
+    "multinomial": _multinomial,
+}
+"""By overload: compositions that no table of PyTorch's holds."""
+ONLY_OURS = frozenset(name for name in OURS if name.startswith("_thnn"))
+"""Those of which the CPU has no kernel."""
+
+
+def _sparse_bag_backward(form: Callable[..., Any]) -> Callable[..., Any]:
+    """`_embedding_bag_backward` with `sparse=True` asks for a sparse tensor: no kernel's result can be one."""
+    import torch
+
+    aten = torch.ops.aten
+
+    def serve(
+        grad: Any, indices: Any, offsets: Any, offset2bag: Any, bag_size: Any, maximum_indices: Any, num_weights: int,
+        scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int = -1,
+    ) -> Any:  # fmt: skip
+        if not sparse:
+            return form(
+                grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode,
+                sparse, per_sample_weights, padding_idx,
+            )  # fmt: skip
+        if indices.numel() and not offset2bag.numel():
+            # A forward pass that did not need to know each index's bag does not say it.
+            begins = torch.zeros(indices.numel() + 1, dtype=offsets.dtype, device=offsets.device)
+            begins.index_add_(0, offsets, torch.ones_like(offsets))
+            offset2bag = begins.cumsum(0)[:-1] - 1
+        return aten._embedding_bag_sparse_backward(
+            grad, indices, offsets, offset2bag, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights,
+            padding_idx,
+        )  # fmt: skip
+
+    return serve
+
+
+DETOURS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "_embedding_bag_backward": _sparse_bag_backward,
+}
+"""By overload: what stands before a kernel and takes the calls that it cannot serve."""

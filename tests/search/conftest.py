@@ -1,0 +1,6 @@
+"""The doubles of a search, and the engine's."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

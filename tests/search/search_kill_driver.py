@@ -1,0 +1,99 @@
+"""A search that is killed again and again. One warm process forks a child for each life and ends it by SIGKILL.
+
+Usage: search_kill_driver.py ROOT KILLS SEED. Prints JSON. Each child has its own engine, connections and leases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from search_doubles import OPERATOR, Bench, FakeJudge, config, graph_of, reply
+
+from bringup.errors import StoreError
+from bringup.store import CallFinished, CallStarted, list_runs, open_run
+
+NODES, CALLS, LEASE = 14, 2, 0.3
+
+
+def script() -> dict[str, Any]:
+    """As data, so that the client finds the answer to a call in its log again; every first reply needs a repair."""
+    return {OPERATOR: [reply(kind="lint"), reply(0.5)]}
+
+
+async def live(root: Path) -> None:
+    """Begin the search, or go on with it."""
+    judge = FakeJudge(delay=0.004)
+    bench = Bench(root / "runs", script(), judge, call_log=root / "calls.log", delay_seconds=0.004)
+    begun = [folder for folder in list_runs(root / "runs") if has_begun(folder)]
+    settings = config(policy="mcts", nodes=NODES, drafts=3, calls=CALLS, workers=3)
+    if begun:
+        await bench.resume(begun[-1], lease_seconds=LEASE)
+    else:
+        await bench.start(settings, lease_seconds=LEASE)
+
+
+def has_begun(folder: Path) -> bool:
+    try:
+        with open_run(folder) as run:
+            return run.started is not None
+    except StoreError:
+        return False
+
+
+def main(root: Path, kills: int, seed: int) -> None:
+    rng = random.Random(seed)
+    killed = lives = 0
+    while True:
+        lives += 1
+        child = os.fork()
+        if child == 0:
+            with contextlib.redirect_stdout(sys.stderr):
+                asyncio.run(live(root))
+            os._exit(0)
+        if killed < kills:
+            time.sleep(rng.uniform(0.05, 1.0))
+            pid, _ = os.waitpid(child, os.WNOHANG)
+            if pid == 0:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                killed += 1
+                continue
+        else:
+            os.waitpid(child, 0)
+        break
+    folder = [folder for folder in list_runs(root / "runs") if has_begun(folder)][-1]
+    with open_run(folder) as run:
+        events = list(run.events())
+    graph = graph_of(folder)
+    finished = [stored.event.key for stored in events if isinstance(stored.event, CallFinished)]
+    print(
+        json.dumps(
+            {
+                "killed": killed,
+                "spent": graph.spent,
+                "open": len(graph.open),
+                "ids": [node.id for node in graph],
+                "results": sorted({node.result for node in graph}),
+                "answered": (root / "calls.log").read_text().split(),
+                "finished": finished,
+                "begun": [stored.event.key for stored in events if isinstance(stored.event, CallStarted)],
+                "ended": graph.ended.cause if graph.ended is not None else "",
+                "kinds": [stored.event.kind for stored in events],
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
