@@ -199,7 +199,7 @@ class SearchPrompts:
         words: PromptWords | None = None,
         patches: bool = False,
     ) -> None:
-        """`docs` returns an operator's docstrings; `words` are its suite's; `patches`: repairs may answer with edits."""
+        """`docs` returns an operator's docstrings; `words` are its suite's; `patches`: repairs may be edits."""
         self._problem = problem
         self._patches = patches
         self._dialect = dialect
