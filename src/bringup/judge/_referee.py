@@ -40,7 +40,7 @@ from bringup.judge.guards._rerun import Rerunner
 from bringup.judge.job import JudgeJob, ReplayJob
 from bringup.judge.sandbox import SandboxFault
 from bringup.linter import computes, moves, read_allowance
-from bringup.suites import CaseInputs, get_suite
+from bringup.suites import CaseInputs, argument_dtypes, get_suite
 from bringup.targets import Target
 from bringup.verdict import CaseId, CaseResult, Verdict
 
@@ -180,6 +180,7 @@ class Judging:
         self.runner: Guest | None = None
         self.compiling = referee.compiling(assignment, lambda: referee.worker(job.limits))
         self.passed: dict[str, int] = {}
+        self.dtypes: dict[str, set[str]] = {}  # of each argument, in the cases that passed
         self.launches = 0  # reruns included
         self.gate_launches = 0
         self.counters: list[dict[str, Any]] = []
@@ -209,6 +210,8 @@ class Judging:
                     self.passed[inputs.case.dtype] = self.passed.get(inputs.case.dtype, 0) + 1
                     case.launches = outcome.launches
                     passed.append(case)
+                    for argument, dtypes in argument_dtypes(inputs.args, inputs.kwargs).items():
+                        self.dtypes.setdefault(argument, set()).update(dtypes)
                 else:
                     failures.append(self._verdict(outcome, inputs.case))
                     results.append(self._result(outcome, inputs, time.monotonic() - began))
@@ -308,6 +311,7 @@ class Judging:
                 "isolation": self.isolation,
                 "references": {"instructions": instructions, "threads": threads},
                 "launches": self.gate_launches,
+                "argument_dtypes": {name: tuple(sorted(found)) for name, found in self.dtypes.items()},
                 "skipped": self.skipped,
                 "reruns": self.reruns,
                 "start_ms": round(self.start_ms, 1),

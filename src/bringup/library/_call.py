@@ -109,9 +109,13 @@ def ask_meta(operator: Any, values: Sequence[Any], schema: Schema, device: str) 
     """
     args = [on_meta(v, device) for v, p in zip(values, schema.parameters, strict=True) if not p.keyword_only]
     kwargs = {p.name: on_meta(v, device) for v, p in zip(values, schema.parameters, strict=True) if p.keyword_only}
+    number = any(
+        p.type == "Tensor" and isinstance(v, int | float) for v, p in zip(values, schema.parameters, strict=True)
+    )
     try:
         with torch.no_grad():
-            result = operator(*args, **kwargs)
+            # Where a number stands for a tensor, PyTorch chooses the overload that takes it.
+            result = (operator.overloadpacket if number else operator)(*args, **kwargs)
     except NotImplementedError as error:
         raise Unsized(str(error)) from None
     except RuntimeError as error:
