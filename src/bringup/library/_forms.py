@@ -75,8 +75,7 @@ class Form:
         functional = self.schema.name if not self.schema.outs else functional_of(name)
         self._functional = functional
         self._outs = len(self.target.outs)
-        random = torch.Tag.nondeterministic_seeded in operator(kernel_name).tags
-        self.keeps = device == "vpe" and bool(self.target.outs) and not random
+        self.keeps = device == "vpe" and bool(self.target.outs) and not self.target.random
         """Whether launches are kept by signature (`_replay`)."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -127,6 +126,8 @@ class Form:
     # ---------------------------------------------------------------- plans
 
     def _plan(self, values: Sequence[Any]) -> Plan | Unserved:
+        if self.target.random and self.device != "vpe":
+            return Unserved(f"the seed of a kernel comes from the generator of vpe, which is not that of {self.device}")
         inputs = self._inputs(values)
         moves = self._moves(values)
         kernel = self.choose(inputs)
