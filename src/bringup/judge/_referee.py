@@ -46,7 +46,7 @@ from bringup.judge.job import JudgeJob, ReplayJob
 from bringup.judge.measuring import MeasureJob
 from bringup.judge.sandbox import SandboxFault
 from bringup.linter import computes, moves, read_allowance
-from bringup.suites import CaseInputs, get_suite
+from bringup.suites import CaseInputs, argument_dtypes, get_suite
 from bringup.targets import Target
 from bringup.verdict import CaseId, CaseResult, Verdict
 
@@ -195,6 +195,7 @@ class Judging:
         self.runner: Guest | None = None
         self.compiling = referee.compiling(assignment, lambda: referee.worker(job.limits))
         self.passed: dict[str, int] = {}
+        self.dtypes: dict[str, set[str]] = {}  # of each argument, in the cases that passed
         self.launches = 0  # reruns included
         self.gate_launches = 0
         self.counters: list[dict[str, Any]] = []
@@ -228,6 +229,8 @@ class Judging:
                     case.launches = outcome.launches
                     case.asked, case.reply = self.latest, self.reply
                     passed.append(case)
+                    for argument, dtypes in argument_dtypes(inputs.args, inputs.kwargs).items():
+                        self.dtypes.setdefault(argument, set()).update(dtypes)
                 else:
                     outcome = self._examined(outcome, case)
                     failures.append(self._verdict(outcome, inputs.case))
@@ -346,6 +349,7 @@ class Judging:
                 "isolation": self.isolation,
                 "references": {"instructions": instructions, "threads": threads},
                 "launches": self.gate_launches,
+                "argument_dtypes": {name: tuple(sorted(found)) for name, found in self.dtypes.items()},
                 "skipped": self.skipped,
                 "reruns": self.reruns,
                 "start_ms": round(self.start_ms, 1),
