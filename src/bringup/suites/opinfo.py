@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,8 @@ from bringup.suites._digest import source_digest
 from bringup.suites._opinfo_facts import Facts
 from bringup.suites._opinfo_source import OpInfoSource, operator_of
 from bringup.verdict import CaseId
+
+TRIED = 4  # published cases that are built for each one that is drawn: many of them are there to be refused
 
 
 class OpInfoSuite(OpInfoSource):
@@ -61,11 +64,24 @@ class OpInfoSuite(OpInfoSource):
         own = self.own_cases(operator, dtype, seed)
         return [*own, *added_cases(self.additions, operator, dtype, len(own), seed)]
 
+    def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
+        """Rebuild up to `count` of the published cases, without building the others; the seed draws which."""
+        own = len(self.own_cases(operator, dtype, seed))
+        places = list(range(len(self.additions.of(operator, dtype))))
+        random.Random(f"{seed} {operator} {dtype}").shuffle(places)
+        found: list[CaseInputs] = []
+        for place in places[: TRIED * count]:
+            if len(found) == count:
+                break
+            made = added_cases(self.additions, operator, dtype, own, seed, only=place)
+            found += [case for case in made if not case.raises and not case.requires]
+        return found
+
 
 def added_cases(
-    additions: Additions, operator: str, dtype: str, first_index: int, seed: int = 0
+    additions: Additions, operator: str, dtype: str, first_index: int, seed: int = 0, only: int | None = None
 ) -> Sequence[CaseInputs]:
-    """Rebuild the published cases of an operator in one dtype.
+    """Rebuild the published cases of an operator in one dtype, or the one at place `only`.
 
     Their indices go on from `first_index`, also behind a case that is left out.
 
@@ -74,7 +90,10 @@ def added_cases(
     than that of the file such a case is left out instead, and so is one that is there for breadth: which drafts the
     audit keeps depends on the processor too.
     """
-    wanted = additions.of(operator, dtype)
+    places = dict(enumerate(additions.of(operator, dtype)))
+    if only is not None:
+        places = {only: places[only]}
+    wanted = tuple(places.values())
     if not wanted:
         return []
     from bringup.suites.audit._draws import cases_by_key
@@ -91,7 +110,7 @@ def added_cases(
             found |= {(keys[key], key): case for key, case in cases_by_key(operator, dtype, one, keys).items()}
     cases: list[CaseInputs] = []
     same_torch = additions.torch in {"", ".".join(torch_version().split(".")[:2])}
-    for place, addition in enumerate(wanted):
+    for place, addition in places.items():
         made = found.get((drawn[addition], addition.key))
         if made is None:
             if same_torch and addition.reason != BREADTH_REASON:
