@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from bringup.verdict import CaseId, Mismatch
 
 # What the host may make for a call, in bytes; docs/decisions/0028-the-wall.md says why.
 HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS = 256, 64, 1 << 16
+SPARE_OUTPUTS = 256  # tensors of an answer beyond those that are asked for: more are not looked at
 ERROR_LINE = re.compile(r"[\w.]+(Error|Fault|Exception): ")
 GUARDED_ASPECTS = ("mutation", "aliasing")
 NamedTensors = list[tuple[str, torch.Tensor]]
@@ -105,11 +107,14 @@ class CaseJudge:
         """
         return [[d["t"], d["offset"], d["shape"], d["stride"], getattr(torch, d["dtype"]).itemsize] for d in self.sent]
 
+    @functools.cached_property
     def result_sizes(self) -> list[list[int]]:
-        """Sizes of the right results."""
+        """Sizes of the right results; none where the reference refuses, which the comparison then says."""
         if self.inputs.raises:
             return []
-        return [list(tensor.shape) for _, tensor in _codec.tensors_of(self.answer(), "output")]
+        with contextlib.suppress(Exception):
+            return [list(tensor.shape) for _, tensor in _codec.tensors_of(self.answer(), "output")]
+        return []
 
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""
@@ -123,7 +128,11 @@ class CaseJudge:
 
         Raises ValueError for an answer that makes no sense.
         """
-        return [_output(d) for d in _codec.descriptions([reply.get("result"), reply.get("after")])]
+        found = _codec.descriptions([reply.get("result"), reply.get("after")])
+        wanted = len(self.result_sizes)
+        if len(found) > wanted + len(self.tensors) + SPARE_OUTPUTS:
+            raise ValueError(f"{len(found)} tensors, where {wanted} results were asked for")
+        return [_output(d) for d in found]
 
     def decide(self, reply: dict[str, Any], device: dict[str, Any], data: memoryview, output: str) -> Outcome:
         """Turn the guest's reply, and what the device process says of the call, into an outcome."""

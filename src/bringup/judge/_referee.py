@@ -175,6 +175,11 @@ class Referee:
                 return found
         return []
 
+    def drawn_cases(self, known: CaseId, suite: str, job: JudgeJob, count: int) -> list[CaseInputs]:
+        """Return up to `count` more of a job's cases of a dtype under its other seed, dear to rebuild."""
+        drawn = get_suite(suite).drawn_cases(known.operator, known.dtype, job.fresh_seed, count)
+        return [inputs for inputs in drawn if job.takes(known.dtype, inputs.case.index)]
+
 
 class Judging:
     """One candidate against the cases of one operator."""
@@ -442,7 +447,7 @@ class Judging:
             # An `out=` or in-place case is there to be written.
             "read_only": "mutation" in self.guards and not (self.operator.mutates or case.inputs.requires),
             "arguments": case.placed() if in_order else None,
-            "results": case.result_sizes() if in_order else [],
+            "results": case.result_sizes if in_order else [],
             "profile": self.job.report.profile,
             "read_bytes": self.reads.nbytes if "reads" in self.guards else 1 << 40,
             "read_inputs": self.reads.inputs or "reads" not in self.guards,
@@ -460,6 +465,7 @@ class Judging:
         device, runner = self.referee.device, self.runner
         assert device is not None
         assert runner is not None
+        _ = case.result_sizes  # computes the reference, which takes nothing of the candidate's time
         deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
         request["bases"] = device.begin(mode, request["sizes"], payloads, deadline)
         reply: dict[str, Any] = {}

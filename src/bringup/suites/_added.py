@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,9 @@ from bringup.verdict import CaseId
 ByKey = Callable[[str, int, Iterable[str]], Mapping[str, CaseInputs]]
 
 
+TRIED = 4  # published cases that are built for each one that is drawn: many of them are there to be refused
+
+
 def with_added(operator: Operator, additions: Additions) -> Operator:
     """Return an operator's record with the published cases of the dtypes that it has, counted apart."""
     published = additions.counts(operator.name)
@@ -26,9 +30,15 @@ def with_added(operator: Operator, additions: Additions) -> Operator:
 
 
 def added_cases(
-    additions: Additions, operator: str, dtype: str, first_index: int, by_key: ByKey, seed: int = 0
+    additions: Additions,
+    operator: str,
+    dtype: str,
+    first_index: int,
+    by_key: ByKey,
+    seed: int = 0,
+    only: int | None = None,
 ) -> Sequence[CaseInputs]:
-    """Rebuild the published cases of an operator in one dtype.
+    """Rebuild the published cases of an operator in one dtype, or the one at place `only`.
 
     Their indices go on from `first_index`, also behind a case that is left out.
 
@@ -37,7 +47,10 @@ def added_cases(
     than that of the file such a case is left out instead, and so is one that is there for breadth: which drafts the
     audit keeps depends on the processor too.
     """
-    wanted = additions.of(operator, dtype)
+    places = dict(enumerate(additions.of(operator, dtype)))
+    if only is not None:
+        places = {only: places[only]}
+    wanted = tuple(places.values())
     if not wanted:
         return []
     drawn = {addition: addition.gate_seed(operator, dtype, seed) for addition in wanted}
@@ -52,7 +65,7 @@ def added_cases(
             found |= {(keys[key], key): case for key, case in by_key(dtype, one, keys).items()}
     cases: list[CaseInputs] = []
     same_torch = additions.torch in {"", ".".join(torch_version().split(".")[:2])}
-    for place, addition in enumerate(wanted):
+    for place, addition in places.items():
         made = found.get((drawn[addition], addition.key))
         if made is None:
             if same_torch and addition.reason != BREADTH_REASON:
@@ -65,3 +78,18 @@ def added_cases(
         notes: Mapping[str, Any] = {**made.notes, "added": addition.reason}
         cases.append(replace(made, case=identity, notes=notes))
     return cases
+
+
+def drawn_of_added(
+    additions: Additions, operator: str, dtype: str, first_index: int, by_key: ByKey, seed: int, count: int
+) -> Sequence[CaseInputs]:
+    """Rebuild up to `count` of the published cases, without building the others; the seed draws which."""
+    places = list(range(len(additions.of(operator, dtype))))
+    random.Random(f"{seed} {operator} {dtype}").shuffle(places)
+    found: list[CaseInputs] = []
+    for place in places[: TRIED * count]:
+        if len(found) == count:
+            break
+        made = added_cases(additions, operator, dtype, first_index, by_key, seed, only=place)
+        found += [case for case in made if not case.raises and not case.requires]
+    return found

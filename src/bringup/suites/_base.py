@@ -99,6 +99,10 @@ class Suite(Protocol):
         """Rebuild those of `materialise` that cost little, which come first; all of them where none costs much."""
         ...
 
+    def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
+        """Rebuild up to `count` of those that `own_cases` lacks and that give a result; the seed draws which."""
+        ...
+
     def funnel(self) -> list[tuple[str, int, int]]:
         """Return how the operators that count were arrived at: (what was left out, operators left, their cases)."""
         ...
@@ -136,6 +140,10 @@ class SuiteDefaults:
     def own_cases(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
         """No case costs much: all of them."""
         return self.materialise(operator, dtype, seed)
+
+    def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
+        """Nothing is missing in `own_cases`."""
+        return ()
 
     def funnel(self) -> list[tuple[str, int, int]]:
         """Every operator counts that is not excluded."""

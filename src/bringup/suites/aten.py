@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from bringup.operators import CallShape, DocNode, Operator, PromptWords, ReadAllowance
 from bringup.suites import _aten
-from bringup.suites._added import added_cases, with_added
+from bringup.suites._added import added_cases, drawn_of_added, with_added
 from bringup.suites._additions import Additions, additions_for
 from bringup.suites._aten_facts import AtenSurvey, Overload, read_aten
 from bringup.suites._aten_parents import Parent, needs_of, parent_of
@@ -170,6 +170,16 @@ class AtenSuite(OverloadSuite):
 
         by_key = functools.partial(cases_by_key, self.overloads[operator], self.parent(operator))
         return [*own, *added_cases(self.additions, operator, dtype, len(own), by_key, seed)]
+
+    def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
+        """Rebuild up to `count` of the published cases, without building the others; the seed draws which."""
+        own = len(self.own_cases(operator, dtype, seed))
+        if not own or operator in random_overloads():
+            return []
+        from bringup.suites._aten_audited import cases_by_key
+
+        by_key = functools.partial(cases_by_key, self.overloads[operator], self.parent(operator))
+        return drawn_of_added(self.additions, operator, dtype, own, by_key, seed, count)
 
 
 def with_public(name: str, own: str, public: str, nodes: list[DocNode]) -> list[DocNode]:

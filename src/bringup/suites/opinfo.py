@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from bringup.operators import Operator
-from bringup.suites._added import added_cases, with_added
+from bringup.suites._added import added_cases, drawn_of_added, with_added
 from bringup.suites._additions import Additions, additions_for
 from bringup.suites._base import CaseInputs
 from bringup.suites._cache import Progress
@@ -56,3 +56,11 @@ class OpInfoSuite(OpInfoSource):
 
         by_key = functools.partial(cases_by_key, operator)
         return [*own, *added_cases(self.additions, operator, dtype, len(own), by_key, seed)]
+
+    def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
+        """Rebuild up to `count` of the published cases, without building the others; the seed draws which."""
+        from bringup.suites.audit._draws import cases_by_key
+
+        own = len(self.own_cases(operator, dtype, seed))
+        by_key = functools.partial(cases_by_key, operator)
+        return drawn_of_added(self.additions, operator, dtype, own, by_key, seed, count)

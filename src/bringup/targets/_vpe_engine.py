@@ -26,16 +26,20 @@ KEPT_BYTES = 1 << 20  # of addresses that ended calls have used: touched pages c
 
 def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
     """Compile a text for a profile; raises VpeCompileError."""
+    from bringup.vpe.backend.compiler import make_ttir
     from bringup.vpe.compile import check_source, compile_ttir
 
     scatter = bool(request["options"].get("enable_scatter_stores"))
     options = SimpleNamespace(arch=chip.name, profile=chip.digest, enable_scatter_stores=scatter)
     try:
         module = verified(str(request["text"]))
-        source = verified(str(request["source"])) if request.get("source") else module
+        source = verified(str(request["source"])) if request.get("source") else None
     except RuntimeError as error:
         raise VpeCompileError(f"this is no TTIR of this Triton: {error}") from None
-    check_source(source, options)
+    if source is None:
+        check_source(module, options)
+    elif make_ttir(source, options).str_nodebug() != module.str_nodebug():
+        raise VpeCompileError("the kernel's text is not what Triton's passes make of its source")
     text = str(module)
     binary, name, local = compile_ttir(text, options)
     return Kernel(binary, name, local, facts_of(module))

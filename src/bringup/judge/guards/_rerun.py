@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from bringup.judge._outcome import Outcome
 
 if TYPE_CHECKING:
     from bringup.judge._referee import Judging
+    from bringup.suites import CaseInputs
 
 
 @dataclass(frozen=True)
@@ -46,21 +47,29 @@ class Rerunner:
         """Return what such a call is worth."""
         return self.call(case, mode).outcome
 
-    def reseeded(self, case: CaseJudge, count: int) -> list[CaseJudge]:
-        """Draw up to `count` cases of a case's dtype under the job's other seed, such that compute something first."""
+    def reseeded(self, case: CaseJudge, count: int, added: int) -> list[CaseJudge]:
+        """Draw up to `count` and `added` cases of a case's dtype under the job's other seed.
+
+        The first are such that compute something, if there are any; the others are those that a suite does not rebuild
+        without need.
+        """
         judging, known = self._judging, case.inputs.case
         offered = judging.referee.other_cases(known, self.operator.suite, judging.job)
         self.random.shuffle(offered)
         telling: list[CaseJudge] = []
         others: list[CaseJudge] = []
-        for inputs in offered:
-            fresh = self._judging.case(inputs, self._judging.expect_anew)
-            if not self._answers(fresh):
-                continue
+        for fresh in self._answered(offered):
             (others if fresh.trivial() else telling).append(fresh)
             if len(telling) == count:
                 break
-        return telling or others[:count]
+        drawn = judging.referee.drawn_cases(known, self.operator.suite, judging.job, added)
+        return [*(telling or others[:count]), *self._answered(drawn)]
+
+    def _answered(self, cases: Iterable[CaseInputs]) -> Iterator[CaseJudge]:
+        for inputs in cases:
+            fresh = self._judging.case(inputs, self._judging.expect_anew)
+            if self._answers(fresh):
+                yield fresh
 
     def altered(self, case: CaseJudge, alter: Callable[[list[torch.Tensor]], None]) -> CaseJudge | None:
         """Return the case with some values changed; None where that is no valid call or has the same answer."""

@@ -125,7 +125,7 @@ class VpeBackend(BaseBackend):  # type: ignore[misc]
             raise NotImplementedError(
                 "vpe compiles Triton, not Gluon: Gluon names GPU layouts that this chip does not have"
             )
-        stages["ttir"] = lambda source, metadata: _make_ttir(source, options)
+        stages["ttir"] = lambda source, metadata: make_ttir(source, options)
         stages["vpe"] = lambda source, metadata: _make_binary(source, metadata, options)
 
 
@@ -155,7 +155,11 @@ def _convert_custom(value: Any, dtype: Any, fp_downcast_rounding: Any = None, _s
     return tl.tensor(_semantic.cast(code, tl.int8).handle, dtype)
 
 
-def _make_ttir(module: Any, options: VpeOptions) -> Any:
+def make_ttir(module: Any, options: Any) -> Any:
+    """Check a module of the front end's and run Triton's passes on it, in place; returns it.
+
+    Of `options` it needs the profile, `arch`. Raises VpeCompileError.
+    """
     from bringup.vpe.compile import check_source
 
     check_source(module, options)
