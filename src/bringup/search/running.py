@@ -266,7 +266,7 @@ async def _drive(
 async def _begin(log: RunLog, plan: Plan) -> None:
     """Store the kernels that the search begins with as its first nodes; they are judged and timed like all others."""
     for number, start in enumerate(plan.starts):
-        subject = subject_of(plan.operator.name, str(number), ())
+        subject = subject_of(plan.operator.name, f"w{number}" if number else "0", ())
         event = NodeStarted(phase="start", source=start.digest, asked=start.origin)
         await asyncio.to_thread(log.coordination.claim, [subject.session])
         await log.append(subject, [event], [start.source])
@@ -320,7 +320,8 @@ async def _publish(log: RunLog, search: Search) -> None:
 
 def _prompts(plan: Plan) -> SearchPrompts:
     suite: Suite = get_suite(plan.config.suite_spec)
-    return SearchPrompts(plan.problem, get_target(plan.config.target).dialect(), suite.docs, suite.words)
+    dialect, patches = get_target(plan.config.target).dialect(), plan.config.prompts.patches
+    return SearchPrompts(plan.problem, dialect, suite.docs, suite.words, patches)
 
 
 def _knowledge(config: RunConfig, policy: Policy) -> Base:
