@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -30,6 +32,14 @@ def test_a_gpt_trains_beside_the_cpu() -> None:
     assert next(float(line.split()[-1]) for line in lines if line.startswith("largest")) < 1e-4
     assert not any("computed by the CPU" in line for line in lines)
     assert sum("calls of" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize("sparse", [[], ["--sparse"]])
+def test_dlrm_trains_beside_the_cpu(sparse: list[str]) -> None:
+    done = run("examples/train_dlrm.py", "--steps", "2", "--fallback", *sparse)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert next(float(line.split()[-1]) for line in lines if line.startswith("largest")) < 1e-4
 
 
 def test_a_missing_kernel_is_an_error_and_not_the_cpu(tmp_path: Path) -> None:

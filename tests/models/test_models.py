@@ -18,7 +18,7 @@ from bringup.cli.main import build_app
 from bringup.errors import BringupError, ConfigError, FormatError, UnknownName
 from bringup.library import Library
 from bringup.models import catalog, comparing, records, running, tables
-from bringup.models.recipe import Generated
+from bringup.models.recipe import Generated, Recipe, Tolerance
 from bringup.models.training import Trained, train
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -160,6 +160,41 @@ def test_a_kernel_that_computes_something_else(lacking: running.Setting, tmp_pat
     assert "loss off" in found.problem
     assert "gradients beyond" in found.problem
     assert any("bringup bisect" in line for line in tables.details(found))
+
+
+class Line(Recipe):
+    """Fits a line with what the first kernels compute."""
+
+    name, what, optimizer_name, tolerance = "line", "a line", "SGD", Tolerance(loss=1e-5, gradient=1e-5)
+    generates = "numbers"
+
+    def model(self) -> Any:
+        return torch.nn.Linear(3, 2)
+
+    def batch(self, step: int) -> tuple[Any, ...]:
+        return (torch.arange(12.0).reshape(4, 3).sin() + step,)
+
+    def loss(self, model: Any, batch: Any) -> Any:
+        made = model(batch[0])
+        return (made * made).sum()
+
+    def optimizers(self, model: Any) -> list[Any]:
+        return [torch.optim.SGD(model.parameters(), lr=0.01)]
+
+    def generate(self, model: Any, device: Any) -> Generated:
+        return Generated(output=model(torch.ones(1, 3).to(device)).cpu())
+
+
+def test_a_model_that_the_library_serves() -> None:
+    found = running.run(Line(), running.Setting(Library.open(KERNELS), "vpe:pe64"), 3)
+    assert found.status == "passed", found.problem
+    assert len(found.losses) == 3
+    assert found.losses[0] != found.losses[2]
+    assert found.generated_right
+    assert {one.use for one in found.operators} == {"kernel"}
+    assert "addmm.out" in {one.overload for one in found.operators}
+    assert tables.summary(found).startswith("3 steps, losses within")
+    assert not found.command
 
 
 def result(**changes: Any) -> records.ModelResult:
