@@ -49,7 +49,8 @@ class Rerunner:
     def reseeded(self, case: CaseJudge, count: int) -> list[CaseJudge]:
         """Draw up to `count` cases of a case's dtype under the job's other seed, such that compute something first."""
         judging, known = self._judging, case.inputs.case
-        offered = judging.referee.other_cases(known, self.operator.suite, judging.job)
+        with judging.phases("inputs"):
+            offered = judging.referee.other_cases(known, self.operator.suite, judging.job)
         self.random.shuffle(offered)
         telling: list[CaseJudge] = []
         others: list[CaseJudge] = []
