@@ -1,6 +1,7 @@
 """Judge recorded kernels on another target: the last reply of each recorded dialog, on every case of its operator.
 
-    python benchmarks/rejudge.py --target cuda [--recordings vpe-pe64] [--ops GLOBS] [--skip GLOBS] [--jobs N]
+    python benchmarks/rejudge.py --target cuda [--recordings vpe-pe64] [--suite opinfo] [--ops GLOBS] [--skip GLOBS]
+        [--jobs N]
 
 The kernels were accepted on the target of their recording; this says which of them hold elsewhere, on a real GPU say,
 and how many cases per second each judge process does there. Nothing is repaired: a failure is a finding.
@@ -29,13 +30,14 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", required=True)
     parser.add_argument("--recordings", default="vpe-pe64", help="a shipped set, or the path of one")
+    parser.add_argument("--suite", default="opinfo", help="whose operators the set has recorded")
     parser.add_argument("--ops", default="*", help="globs, separated by commas")
     parser.add_argument("--skip", default="", help="globs, separated by commas")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep-going", action="store_true")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    suite = get_suite("opinfo")
+    suite = get_suite(options.suite)
     chosen = {
         name: candidate
         for name, candidate in RecordingSet(find_set(options.recordings)).candidates().items()

@@ -40,7 +40,8 @@ text { font: 13px system-ui, sans-serif; fill: #1b232c; }
 
 def drawings(root: Path) -> dict[str, str]:
     """Return every drawing by name."""
-    return {"state-machine": state_machine(), "rooms": rooms(root), "processes": processes(), "wall": wall()}
+    return {"state-machine": state_machine(), "rooms": rooms(root), "processes": processes(), "wall": wall(),
+            "search": search()}  # fmt: skip
 
 
 def svg(width: int, height: int, title: str, shapes: list[str]) -> str:
@@ -302,3 +303,65 @@ def _plate(x: float, y: float, words: str) -> list[str]:
     width = 6.1 * len(words) + 6
     plate = f'<rect class="page" x="{x - width / 2:.1f}" y="{y - 11:g}" width="{width:.1f}" height="14"/>'
     return [plate, *_small(x, y, words)]
+
+
+# The speed engine -------------------------------------------------------------------------------------------------
+
+SHAPES: dict[str, tuple[list[tuple[float, float]], list[tuple[int, int]], set[int]]] = {
+    # nodes as (column, row), edges by index, and the nodes that the policy would expand next
+    "one-shot": ([(2, 0), (0, 1), (1, 1), (2, 1), (3, 1), (4, 1)], [(0, n) for n in range(1, 6)], {0}),
+    "linear": ([(2, row) for row in range(4)], [(0, 1), (1, 2), (2, 3)], {3}),
+    "greedy": ([(2, 0), (1, 1), (3, 1), (0, 2), (2, 2), (2, 3)], [(0, 1), (0, 2), (1, 3), (1, 4), (4, 5)], {5}),
+    "mcts": (
+        [(2, 0), (0.5, 1), (3.5, 1), (0, 2), (1, 2), (3, 2), (4, 2), (1, 3)],
+        [(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6), (4, 7)],
+        {1, 2},
+    ),
+    "islands": (
+        [(0, 0), (1, 0), (0.5, 1), (3, 0), (4, 0), (3.5, 1), (0.5, 2), (3.5, 2), (2, 3)],
+        [(0, 2), (1, 2), (3, 5), (4, 5), (2, 6), (5, 7), (6, 8), (7, 8)],
+        {6, 7},
+    ),
+}
+TURN = [
+    ("the policy chooses", ["parents, memory"], "box"),
+    ("helpers", ["what was tried; which files"], "model"),
+    ("one prompt", ["lineage, diagnosis, device"], "box"),
+    ("repair loop", ["write, lint, repair"], "model"),
+    ("timed cases", ["judged, then timed"], "guest"),
+    ("whole gate", ["judged"], "guest"),
+    ("a node", ["fitness, or 0"], "good"),
+]
+
+
+def search() -> str:
+    """Draw how a node is made, and the shapes that the policies give the graph."""
+    shapes: list[str] = []
+    wide, gap = 128.0, 22.0
+    for place, (head, lines, style) in enumerate(TURN):
+        x = 20 + place * (wide + gap)
+        shapes += box(x, 40, wide, 56, [head, *lines], style)
+        if place:
+            shapes.append(f'<path class="edge" marker-end="url(#tip)" d="M{x - gap:g} 68H{x - 2:g}"/>')
+    first, last = 20 + wide / 2, 20 + (len(TURN) - 1) * (wide + gap) + wide / 2
+    shapes.append(f'<path class="edge" marker-end="url(#tip)" d="M{last:g} 96V128H{first:g}V98"/>')
+    back = (first + last) / 2
+    shapes.append(f'<text class="small" x="{back:g}" y="122" text-anchor="middle">the graph, in the store</text>')
+    loop = 20 + 3 * (wide + gap) + wide / 2
+    gate = 20 + 5 * (wide + gap) + wide / 2
+    shapes.append(f'<path class="edge" marker-end="url(#tip)" d="M{gate:g} 40V22H{loop:g}V38"/>')
+    middle = (loop + gate) / 2
+    shapes.append(f'<text class="small" x="{middle:g}" y="16" text-anchor="middle">a failure is repaired</text>')
+    for place, (name, (nodes, edges, next_)) in enumerate(SHAPES.items()):
+        left, top = 40 + place * 205.0, 190.0
+        at = [(left + 33 * x, top + 40 * y) for x, y in nodes]
+        for a, b in edges:
+            (x1, y1), (x2, y2) = at[a], at[b]
+            shapes.append(f'<path class="edge" d="M{x1:g} {y1:g}L{x2:g} {y2:g}"/>')
+        for index, (x, y) in enumerate(at):
+            style = "good" if index in next_ else "box"
+            shapes.append(f'<circle class="{style}" cx="{x:g}" cy="{y:g}" r="10"/>')
+        shapes.append(f'<text x="{left + 66:g}" y="{top + 160:g}" text-anchor="middle">{escape(name)}</text>')
+    note = "Blue: a model is called (the tuner `parameters` needs none). Green, below: what the policy expands next."
+    shapes.append(f'<text class="small" x="30" y="388">{escape(note)}</text>')
+    return svg(1080, 400, "How a node of a search is made, and the shapes that the policies give the graph", shapes)

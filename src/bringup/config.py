@@ -96,7 +96,8 @@ class JudgeConfig(JudgeLimits):
     kernel_cache: str = ""  # folder of compiled kernels; "": under ~/.cache, `none`: no folder
     fresh_seed: int | None = Field(default=None, ge=0)  # of the guard `fresh`; None: drawn anew for each verdict
     without_guards: tuple[str, ...] = ()  # guards that are switched off, by id, for ablations
-    executor: str = "local"  # who judges: `local` is processes of this machine; plug-ins may add others
+    # who judges: `local`, `file:FOLDER` (a device that is reached by files), or a plug-in's NAME[:OPTION]
+    executor: str = "local"
 
     @property
     def limits(self) -> JudgeLimits:

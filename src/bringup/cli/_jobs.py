@@ -8,11 +8,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bringup.candidate import digest
 from bringup.errors import BringupError, EnvironmentFault, FormatError
 
 if TYPE_CHECKING:
-    from bringup.judge import Judge, JudgeJob
-    from bringup.judge.job_file import VerdictFile
+    from bringup.judge import Judge, JudgeJob, Measured, MeasureJob
+    from bringup.judge.job_file import FileJob, JobVerdict, VerdictFile
+    from bringup.verdict import Verdict
 
 DEFAULT_TARGET = "vpe:pe64"
 
@@ -67,8 +69,62 @@ def jobs_of(
     return jobs
 
 
+def measure_jobs(
+    jobs: Sequence[JudgeJob], cases: Sequence[int] | None, against: Sequence[str] | None
+) -> list[MeasureJob]:
+    """Make measure jobs of judge jobs: the same cases, or only those with these indices, are judged and timed."""
+    from bringup.cli.measure import baselines_of
+    from bringup.judge import MeasureJob
+
+    made = []
+    for job in jobs:
+        chosen = dict.fromkeys(job.cases, tuple(cases)) if cases else job.cases
+        judged = job.model_copy(update={"cases": chosen})
+        made.append(MeasureJob(judge=judged, against=baselines_of(against, job.target.name)))
+    return made
+
+
+def exchange_of(where: str, runs_dir: Path | None) -> Path:
+    """The folder of job files that is named, or that the configuration of a run names. Raises FormatError."""
+    if Path(where).is_dir() and not (Path(where) / "run.db").exists():
+        return Path(where)
+    from bringup.cli._runs import open_named
+
+    with open_named(where, runs_dir) as run:
+        judge = run.started.config.get("judge")
+        executor = str(judge.get("executor", "")) if isinstance(judge, dict) else ""
+        name, _, folder = executor.partition(":")
+        if name != "file" or not folder:
+            raise FormatError(f"run {run.id} judges by {executor or 'local'}, not by files: there is nothing to import")
+        return Path(folder).expanduser()
+
+
+def import_verdicts(file: Path, folder: Path) -> tuple[int, list[Path]]:
+    """Put verdicts where who waits for them looks; return how many are new, and job files that are not answered.
+
+    Raises FormatError for a bad file, and for verdicts on jobs that no file of the folder holds.
+    """
+    from bringup.files import write_atomically
+    from bringup.judge._by_file import VERDICTS, Exchange
+    from bringup.judge.job_file import read_answers
+
+    exchange = Exchange(folder)
+    before = len(exchange.answers)
+    answers = read_answers(file)
+    exchange.take(answers, file)
+    data = file.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    inside = folder / f"{digest(whole.decode('utf-8', 'replace'))[:16]}{VERDICTS}"
+    try:
+        if file.resolve().parent != folder.resolve():
+            write_atomically(inside, whole)
+    except OSError as error:
+        raise EnvironmentFault(f"{inside}: cannot be written: {error.strerror}") from error
+    return len(exchange.answers) - before, exchange.waiting()
+
+
 async def judge_all(
-    jobs: Sequence[JudgeJob], verdicts: VerdictFile, workers: int, executor: str, *, any_suite: bool, shows: bool
+    jobs: Sequence[FileJob], verdicts: VerdictFile, workers: int, executor: str, *, any_suite: bool, shows: bool
 ) -> dict[str, str]:
     """Judge the jobs that have no verdict yet; return by digest why one cannot be judged here.
 
@@ -77,32 +133,30 @@ async def judge_all(
     from bringup.cli._progress import make_progress
     from bringup.config import JudgeConfig
     from bringup.judge import TargetRef, executors, open_judge
-    from bringup.judge.job_file import JobVerdict
+    from bringup.judge.job_file import judge_job
 
-    executors.factory(executor)
+    executors.factory(executor.partition(":")[0])
     todo = {job.digest: job for job in jobs if job.digest not in verdicts.by_job}
     refused: dict[str, str] = {}
     by_target: dict[TargetRef, list[str]] = {}
     for name, job in todo.items():
-        by_target.setdefault(job.target, []).append(name)
+        by_target.setdefault(judge_job(job).target, []).append(name)
     with make_progress(shows=shows) as bar:
         line = bar.add_task("starting the judge", total=len(todo))
 
+        def add(name: str, answer: Verdict | Measured | str) -> None:
+            verdicts.add(_entry(name, todo[name], answer))
+
         async def one(judge: Judge, name: str) -> None:
             job = todo[name]
-            if any_suite:
-                job = job.model_copy(update={"suite": job.suite.model_copy(update={"digest": ""})})
             try:
-                verdict = await judge.judge(job)
+                add(name, await _judged(judge, _with_any_suite(job) if any_suite else job))
             except EnvironmentFault:
                 raise
             except BringupError as error:
                 refused[name] = str(error)
-            else:
-                verdicts.add(
-                    JobVerdict(job=name, operator=job.operator.name, candidate=job.candidate.digest, verdict=verdict)
-                )
-            bar.update(line, advance=1, description=job.operator.name)
+                add(name, str(error))
+            bar.update(line, advance=1, description=judge_job(job).operator.name)
 
         for target, names in by_target.items():
             async with AsyncExitStack() as stack:
@@ -110,6 +164,8 @@ async def judge_all(
                     judge = open_judge(target, JudgeConfig(executor=executor), jobs=workers)
                 except BringupError as error:
                     refused |= dict.fromkeys(names, str(error))
+                    for name in names:
+                        add(name, str(error))
                     continue
                 await stack.enter_async_context(judge)
                 try:
@@ -119,3 +175,36 @@ async def judge_all(
                 except BaseExceptionGroup as errors:
                     raise errors.exceptions[0] from None
     return refused
+
+
+async def _judged(judge: Judge, job: FileJob) -> Verdict | Measured:
+    from bringup.judge import MeasureJob
+
+    return await judge.measure(job) if isinstance(job, MeasureJob) else await judge.judge(job)
+
+
+def _with_any_suite(job: FileJob) -> FileJob:
+    """The job, to be judged by whatever the suite is here."""
+    from bringup.judge import MeasureJob
+
+    if isinstance(job, MeasureJob):
+        return job.model_copy(update={"judge": _with_any_suite(job.judge)})
+    return job.model_copy(update={"suite": job.suite.model_copy(update={"digest": ""})})
+
+
+def _entry(name: str, job: FileJob, answer: Verdict | Measured | str) -> JobVerdict:
+    from bringup.judge import Measured
+    from bringup.judge.job_file import JobVerdict, judge_job
+    from bringup.verdict import Verdict
+
+    judged = judge_job(job)
+    refused = answer if isinstance(answer, str) else ""
+    measured = answer if isinstance(answer, Measured) else None
+    if isinstance(answer, Verdict):
+        verdict = answer
+    else:
+        verdict = measured.verdict if measured else Verdict(kind="untested", summary=refused)
+    return JobVerdict(
+        job=name, operator=judged.operator.name, candidate=judged.candidate.digest, verdict=verdict, measured=measured,
+        refused=refused,
+    )  # fmt: skip

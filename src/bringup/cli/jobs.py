@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +13,7 @@ from bringup.cli._output import JsonOption, print_json
 from bringup.cli._runs import RunsDirOption
 
 if TYPE_CHECKING:
-    from bringup.judge import JudgeJob
-    from bringup.judge.job_file import VerdictFile
+    from bringup.judge.job_file import FileJob, VerdictFile
 
 JobFile = Annotated[Path, typer.Argument(metavar="FILE", help="Jobs, as `bringup jobs export` writes them.")]
 
@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
     group.command("export")(export)
     group.command("show")(show)
     group.command("run")(run)
+    group.command("import")(import_)
     app.add_typer(group, name="jobs")
 
 
@@ -49,6 +50,16 @@ def export(
         bool, typer.Option("--keep-going", help="Of files: do not stop at the first failing case.")
     ] = False,
     profile: Annotated[bool, typer.Option("--profile", help="Of files: report the target's counters.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Ask for the times of the cases, too (`bringup measure`).")
+    ] = False,
+    case: Annotated[
+        list[int] | None, typer.Option(help="With --measure: only cases with these indices (repeatable).")
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(metavar="eager|compile|FILE.py", help="With --measure: what to compare with (repeatable)."),
+    ] = None,
     runs_dir: RunsDirOption = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -57,14 +68,18 @@ def export(
     A job holds all that its verdict hangs on: source, operator, cases, seeds, limits, guards, the target's profile and
     the suite's additions. Candidates of runs and evidence files are to be judged as they were.
     """
-    from bringup.cli._jobs import jobs_of
+    from bringup.cli._jobs import jobs_of, measure_jobs
+    from bringup.errors import ConfigError
     from bringup.judge.job_file import write_jobs
 
     names = [name for entry in ops or () for name in entry.split(",") if name]
-    jobs = jobs_of(
+    judged = jobs_of(
         what, names, runs_dir, target=target, suite=suite, dtypes=dtype, seed=seed, keep_going=keep_going,
         profile=profile,
     )  # fmt: skip
+    if (case or against) and not measure:
+        raise ConfigError("--case, --against", "they say what is timed", "add --measure")
+    jobs: Sequence[FileJob] = measure_jobs(judged, case, against) if measure else judged
     write_jobs(out, jobs)
     if json_output:
         print_json({"file": str(out), "jobs": [_row(job) for job in jobs]})
@@ -98,7 +113,7 @@ def run(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file of verdicts; default: FILE.verdicts.")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Judge workers.")] = 2,
-    executor: Annotated[str, typer.Option(help="Who judges: `local`, or a plug-in's name.")] = "local",
+    executor: Annotated[str, typer.Option(help="Who judges: `local`, or a plug-in's NAME[:OPTION].")] = "local",
     any_suite: Annotated[
         bool, typer.Option("--any-suite", help="Judge also where the suite is another here than where jobs were made.")
     ] = False,
@@ -138,22 +153,55 @@ def run(
         raise typer.Exit(1)
 
 
-def _row(job: JudgeJob) -> dict[str, Any]:
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Verdicts, as `bringup jobs run` writes them.")],
+    where: Annotated[
+        str, typer.Argument(metavar="FOLDER|RUN", help="The folder of `judge.executor: file:FOLDER`, or a run with it.")
+    ],
+    runs_dir: RunsDirOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Bring verdicts and times back to the run or search that waits for them in a folder.
+
+    It goes on at once if it is at work, or when it is resumed, and stores what it would store of a device of its own.
+    Refused whole: a file of another version, one that was changed, and verdicts on jobs that were never exported.
+    """
+    from bringup.cli._jobs import exchange_of, import_verdicts
+
+    taken, waiting = import_verdicts(file, exchange_of(where, runs_dir))
+    if json_output:
+        print_json({"taken": taken, "waiting": [str(path) for path in waiting]})
+        return
+    typer.echo(f"{taken} verdict{'' if taken == 1 else 's'} taken")
+    for path in waiting:
+        typer.echo(f"still without all verdicts: {path}")
+
+
+def _row(job: FileJob) -> dict[str, Any]:
+    from bringup.judge.job_file import judge_job
+
+    judged = judge_job(job)
     return {
         "job": job.digest,
-        "operator": job.operator.name,
-        "suite": job.suite.name,
-        "target": job.target.name,
-        "dtypes": list(job.cases),
-        "seed": job.seed,
-        "candidate": job.candidate.digest,
+        "kind": job.kind,
+        "operator": judged.operator.name,
+        "suite": judged.suite.name,
+        "target": judged.target.name,
+        "dtypes": list(judged.cases),
+        "seed": judged.seed,
+        "candidate": judged.candidate.digest,
     }
 
 
-def _result(job: JudgeJob, verdicts: VerdictFile, refused: dict[str, str]) -> dict[str, Any]:
+def _result(job: FileJob, verdicts: VerdictFile, refused: dict[str, str]) -> dict[str, Any]:
     entry = verdicts.by_job.get(job.digest)
     if entry is None:
         return {"verdict": "refused", "summary": refused[job.digest], "cases": ""}
-    verdict = entry.verdict
+    verdict, measured = entry.verdict, entry.measured
     cases = f"{verdict.cases_passed}/{verdict.cases_total}"
-    return {"verdict": verdict.kind, "summary": verdict.summary, "cases": cases}
+    summary = verdict.summary
+    if measured is not None and verdict.passed:
+        speedup = measured.speedup()
+        times = f"{len(measured.cases)} cases timed" + (f", {speedup:.2f}x" if speedup else "")
+        summary = measured.error or f"{summary}; {times}"
+    return {"verdict": verdict.kind, "summary": summary, "cases": cases}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,13 +81,17 @@ def _job(
     judge = template.job(candidate, operator, dtypes=dtypes, cases=cases, seed=seed)
     return MeasureJob(
         judge=judge,
-        against=_baselines(against, target),
+        against=baselines_of(against, target),
         timing=timing,
         diagnose=diagnose,
     )
 
 
-def _baselines(against: list[str] | None, target: str) -> tuple[Baseline, ...]:
+def baselines_of(against: Sequence[str] | None, target: str) -> tuple[Baseline, ...]:
+    """What to compare with, by names or files; None: what is usual for the target.
+
+    Raises ConfigError for PyTorch on a modelled chip, FormatError for a file.
+    """
     from bringup.cli._judging import read_candidate
     from bringup.errors import ConfigError
     from bringup.judge import COMPILE, EAGER, Baseline

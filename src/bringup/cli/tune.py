@@ -54,6 +54,10 @@ def tune(
     start: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Kernel to start from.")] = None,
     warm: Annotated[int | None, typer.Option(min=0, help="Further stored kernels to begin with.")] = None,
     suite: Annotated[str | None, typer.Option(help="Suite that the operator belongs to.")] = None,
+    shapes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.yaml", help="Calls to time (docs/problems.md); default: the shipped ones."),
+    ] = None,
     case: Annotated[
         List, typer.Option("--case", metavar="DTYPE:INDEX", help="Case to time (repeatable; default: the largest).")
     ] = None,
@@ -135,6 +139,7 @@ def tune(
     result = asyncio.run(
         _tune(
             op,
+            shapes,
             config_file,
             overrides,
             resume,
@@ -158,6 +163,7 @@ def tune(
 
 async def _tune(
     op: str | None,
+    shapes: Path | None,
     config_file: Path | None,
     overrides: dict[str, Any],
     resume: str | None,
@@ -185,7 +191,7 @@ async def _tune(
     draw = lines if quiet or not console.is_terminal else live
     shown = Graph()
     if resume is not None:
-        if op is not None or config_file is not None or called["name"] or called["note"]:
+        if op is not None or shapes is not None or config_file is not None or called["name"] or called["note"]:
             raise ConfigError("command line", "a search keeps its operator, configuration and name")
         folder = find_run(resume, root, called["store_url"])
         changed = sorted(field for field in overrides if field in FIXED)
@@ -200,7 +206,7 @@ async def _tune(
                 notify=notify,
                 signals=True,
             )
-    config = _config(op, config_file, overrides)
+    config = _config(op, shapes, config_file, overrides)
     plan = await asyncio.to_thread(running.make_plan, config, root, notify)
     search = plan.config.search
     assert search is not None
@@ -218,16 +224,19 @@ async def _tune(
         )
 
 
-def _config(op: str | None, config_file: Path | None, overrides: dict[str, Any]) -> RunConfig:
+def _config(op: str | None, shapes: Path | None, config_file: Path | None, overrides: dict[str, Any]) -> RunConfig:
     """Return the configuration with what a search leaves open filled in."""
     from bringup.config import ClientConfig, SearchConfig, load_config
     from bringup.errors import ConfigError
 
-    if op is not None:
+    if op is not None and (op.endswith(".py") or Path(op).is_file()):
+        overrides = {**overrides, **_of_file(Path(op), overrides)}
+    elif op is not None:
         overrides = {**overrides, "ops": (op,)}
     config = load_config(config_file, overrides)
     if "ops" not in config.model_fields_set:
         raise ConfigError("command line", "which operator?", "bringup tune OP --target vpe:pe64; see bringup ops list")
+    config = _with_shapes(config, shapes)
     search = config.search or SearchConfig()
     client = config.client
     has_client = "client" in config.model_fields_set and bool(client.model_fields_set - {"path"} or client.path)
@@ -240,6 +249,65 @@ def _config(op: str | None, config_file: Path | None, overrides: dict[str, Any])
         update["gate"] = "improvements"
     search = search.model_copy(update=update)
     return config.model_copy(update={"search": search, "client": client if has_client else ClientConfig()})
+
+
+def _with_shapes(config: RunConfig, shapes: Path | None) -> RunConfig:
+    """Time calls of realistic sizes: those of a file, or the shipped ones where nothing else was said.
+
+    A modelled chip gets the small ones, which are simulated in seconds.
+    """
+    from bringup.errors import ConfigError
+    from bringup.suites import get_suite
+    from bringup.targets import get_target
+
+    given = "suite" in config.model_fields_set
+    base = config.suite.partition(":")[0]
+    if shapes is None and (given or (config.search is not None and config.search.cases)):
+        return config
+    if given and config.suite != base:
+        raise ConfigError("--shapes", f"suite {config.suite} has options of its own", "name sizes in its own way")
+    modelled = getattr(get_target(config.target), "clock", "device") == "model"
+    query = [*(["small=1"] if modelled else []), *([f"suite={base}"] if given else [])]
+    path = "" if shapes is None else str(shapes.resolve())
+    suite = "shaped" + (f":{path}" if path or query else "") + (f"?{'&'.join(query)}" if query else "")
+    if shapes is None and config.ops[0] not in {operator.name for operator in get_suite(suite).operators()}:
+        return config
+    return config.model_copy(update={"suite": suite})
+
+
+def _of_file(path: Path, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return suite and operator of a problem file: one in KernelBench's format, or in our own."""
+    import re
+
+    from bringup.errors import ConfigError
+    from bringup.suites import get_suite, suites
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            str(path), f"cannot be read: {error.strerror}", "give an operator or a problem file"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), f"not UTF-8 text: {error.reason} at byte {error.start}") from error
+    found = next((suite for suite, mark in _CONTRACTS.items() if re.search(mark, text, re.MULTILINE)), None)
+    if "suite" in overrides:
+        suite = str(overrides["suite"])
+    elif found is not None and found in suites.names():
+        suite = f"{found}:{path.resolve()}"
+    else:
+        raise ConfigError(
+            str(path),
+            "is no problem file: it has neither `Model` with `get_inputs` nor `Reference`",
+            "a kernel to start from is given with --start",
+        )
+    names = [operator.name for operator in get_suite(suite).operators()]
+    if len(names) != 1:
+        raise ConfigError(str(path), f"holds {len(names)} problems", "name one of them, with --suite")
+    return {"suite": suite, "ops": (names[0],)}
+
+
+_CONTRACTS = {"kernelbench": r"^class Model\b", "modules": r"^class Reference\b"}
 
 
 def _options(given: List) -> dict[str, Any] | None:

@@ -60,7 +60,7 @@ class RecordedClient(Client):
         """Return the recorded reply; raises DialogDiverged when the recording has no such turn."""
         started = time.monotonic()
         dialog = await asyncio.to_thread(self.recordings.dialog, call.operator)  # read once, then kept
-        record = dialog.get((call.attempt, call.turn, call.role))
+        record = dialog.get((call.attempt, call.turn, call.role, call.node))
         if record is None:
             self.counts.unrecorded += 1
             raise DialogDiverged(self._missing(call, len(dialog)))
@@ -97,8 +97,11 @@ class RecordedClient(Client):
         if not recorded:
             return f"operator {call.operator} has no recorded dialog in {where}; `--ops recorded` takes those that have"
         what = "reply" if call.role == "generate" else f"{call.role} reply"
-        turns = [t for a, t, r in self.recordings.dialog(call.operator) if a == call.attempt and r == call.role]
+        known = self.recordings.dialog(call.operator)
+        turns = [t for a, t, r, n in known if (a, r, n) == (call.attempt, call.role, call.node)]
         beyond = f" beyond turn {max(turns)} of" if turns else " in"
+        if call.node:
+            beyond += f" node {call.node},"
         return (
             f"operator {call.operator} has no recorded {what}{beyond} attempt {call.attempt} (asked for turn "
             f"{call.turn}): this run went another way than the recorded one (other versions, target or limits?); "

@@ -28,7 +28,7 @@ FORMAT = 1
 MANIFEST = "MANIFEST.json"
 CHOSEN = "chosen.txt"  # beside the dialogs: operators that show the most in the least time, one a line
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
-Turn = tuple[int, int, str]  # attempt, turn, role
+Turn = tuple[int, int, str, str]  # attempt, turn, role, node of a search
 
 
 def messages_digest(messages: Sequence[Message]) -> str:
@@ -48,7 +48,8 @@ class Recording(Record):
     operator: str
     attempt: int = Field(ge=1)
     turn: int = Field(ge=1)
-    role: Literal["generate", "summarise"] = "generate"
+    role: Literal["generate", "summarise", "remember", "look_up"] = "generate"
+    node: str = ""  # of a search's graph
     messages_digest: str = ""
     prompt_digest: str = ""
     template: str = ""  # the situation of the prompt, for readers
@@ -69,6 +70,7 @@ class Recording(Record):
             attempt=call.attempt,
             turn=call.turn,
             role=call.role,
+            node=call.node,
             messages_digest=messages_digest(messages),
             prompt_digest=prompt_digest(messages),
             template=template,
@@ -79,7 +81,7 @@ class Recording(Record):
     @property
     def position(self) -> Turn:
         """Where the call stands in its operator's dialogs."""
-        return self.attempt, self.turn, self.role
+        return self.attempt, self.turn, self.role, self.node
 
 
 class Manifest(Record):
@@ -133,13 +135,17 @@ class RecordingSet:
         return sorted({*self._files, *self._texts})
 
     def candidates(self, operators: Iterable[str] | None = None) -> dict[str, Candidate]:
-        """Return the last candidate of every recorded operator (or of `operators`) that has one: its dialog's end."""
+        """Return the last candidate of every recorded operator (or of `operators`) that has one: its dialog's end.
+
+        What the nodes of a search wrote is left out: which of it is good only a search can tell.
+        """
         found: dict[str, Candidate] = {}
         for operator in self.operators() if operators is None else operators:
             dialog = self.dialog(operator)
             base = next((record.start for record in dialog.values() if record.start), None)
             for position in sorted(dialog):
-                parsed = parse_reply(dialog[position].text, base) if position[2] == "generate" else None
+                whole = position[2] == "generate" and not position[3]
+                parsed = parse_reply(dialog[position].text, base) if whole else None
                 if isinstance(parsed, Candidate):
                     found[operator] = parsed
                     base = parsed.source  # what later edits are of
@@ -150,7 +156,7 @@ class RecordingSet:
         return {name: record.start for name in operators for record in self.dialog(name).values() if record.start}
 
     def dialog(self, operator: str) -> dict[Turn, Recording]:
-        """Return an operator's calls by (attempt, turn, role); empty when it is not recorded.
+        """Return an operator's calls by (attempt, turn, role, node); empty when it is not recorded.
 
         Raises FormatError naming file and line when a line is not a record.
         """
@@ -305,6 +311,7 @@ def _parse(where: str, operator: str, data: bytes) -> dict[Turn, Recording]:
         if record.position in dialog:
             raise FormatError(
                 f"{where}: line {number}: a second reply for attempt {record.attempt}, turn {record.turn}"
+                f"{f' of node {record.node}' if record.node else ''}"
             )
         dialog[record.position] = record
     return dialog

@@ -24,11 +24,10 @@ from bringup.device.memory import (
     check_extent,
     codes,
     count_codes,
-    extent,
-    item_bytes,
     pieces,
     repeats,
 )  # fmt: skip
+from bringup.device.order import Order
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
     ADDRESS,
@@ -36,7 +35,6 @@ from bringup.device.wire import (
     LAUNCH,
     POINTER,
     Command,
-    Descriptor,
     Malformed,
     unpack_descriptor,
 )  # fmt: skip
@@ -47,7 +45,6 @@ OPERATIONS_A_BYTE = 4  # operations of a kernel's text: which one comes next say
 CONSTANT_BYTES = 8  # a number in a kernel's text counts as much
 MOST_PRINTED = 1 << 16
 UNTAKEN = 0xFF ^ TAKEN
-MOST_PLACED = 2  # copies of what kernels wrote, in a call of an operator that moves
 MOST_RESULTS = 1 << 30  # bytes of all outputs, repeated elements counted
 
 
@@ -82,7 +79,9 @@ class Execution:
         self.error = error
         self.line = 0
         self.printed: list[str] = []
-        self.placed = 0
+        # Where moving elements is the operator, the tensors that its call was given; None elsewhere.
+        given = mode.get("arguments")
+        self.order = None if given is None else Order(given, mode.get("results", ()))
         self.used: set[int] = set()
         self.tape = Tape(about=dict(mode["tape"])) if mode.get("tape") else None
 
@@ -154,7 +153,7 @@ class Execution:
         target, end = unpack_descriptor(body, at)
         if end != len(body) or source.dtype != target.dtype or source.size != target.size:
             raise Malformed("two tensors of different dtypes or sizes, which no copy makes equal")
-        taken, writers, origin = self.memory.torch_tensor(source)
+        taken, writers, _ = self.memory.torch_tensor(source)
         given, mine, block = self.memory.torch_tensor(target)
         self._writable(block, mine)
         self.account.copies += 1
@@ -162,41 +161,20 @@ class Execution:
         self.account.copied_pieces += pieces(source.size, source.stride) + pieces(target.size, target.stride)
         self.account.described_bytes += PLACE_BYTES
         self.account.check_host_bytes(self.allowance)
-        launched = (writers & WRITER) == LAUNCHED
-        if writers.size and self.mode.get("one_copy"):
-            self._joins_nothing(source, target, block, mine.size, bool(launched.any()))
-            if len(origin.copied) > 1:  # what was put together stays so
-                block.copied |= dict.fromkeys((True, False), extent(target, item_bytes(target.dtype)))
+        if self.order is not None and writers.size and not self.order.keeps(source, target, block.nbytes):
+            raise Broken(
+                COPIES,
+                "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which "
+                "is work for a kernel; a copy may lay an argument down as it is, or take one run of memory into a "
+                "buffer that it fills",
+            )
         given.copy_(taken)
+        launched = (writers & WRITER) == LAUNCHED
         found = np.where(writers != 0, writers & UNTAKEN | COPIED, 0).astype(np.uint8)
         # Bytes that a copy takes more than once, or that one was made of before, come to be more than kernels wrote.
         found[launched & (repeats(source.size, source.stride) | ((writers & TAKEN) != 0))] = SPREAD | COPIED
         writers[launched] |= TAKEN
         mine[...] = found
-
-    def _joins_nothing(self, source: Descriptor, target: Descriptor, block: Block, nbytes: int, launched: bool) -> None:
-        """Raise Broken where copies would do the work of an operator that moves elements.
-
-        A copy must go over all that an earlier one put into its buffer. What kernels have written may come on top of
-        an input's copy: a region of a clone that is written anew.
-        """
-        if repeats(source.size, source.stride) and math.prod(source.size) > int(self.mode.get("largest", 0)):
-            raise Broken(
-                COPIES, "a copy repeats elements until there are more than in any tensor of the call: that is work for "
-                "a kernel"
-            )  # fmt: skip
-        self.placed += launched
-        if self.placed > MOST_PLACED or (launched and source.base == target.base):
-            raise Broken(COPIES, "copies move what kernels have written from place to place: that is work for a kernel")
-        first, end = extent(target, item_bytes(target.dtype))
-        before = block.copied.get(launched)
-        if before is not None and not (first <= before[0] and end >= before[1] and nbytes == end - first):
-            raise Broken(
-                COPIES,
-                f"copies put more than one thing into {block.describe()}: a copy prepares one tensor for a kernel; to "
-                "put several together, or one in parts, is work for a kernel",
-            )
-        block.copied[launched] = first, end
 
     def _upload(self, body: memoryview) -> None:
         import torch
@@ -254,12 +232,6 @@ class Execution:
                 raise Malformed("memory that was never allocated")
             if block is not None and block.freed and not self.engine.exact:
                 raise Malformed("memory that is freed, or of an earlier call")
-            if block is not None and len(block.copied) > 1 and self.mode.get("one_copy"):
-                raise Broken(
-                    COPIES,
-                    f"a kernel takes {block.describe()}, in which copies have put together an input and what a kernel "
-                    "wrote: that is work for a kernel",
-                )
             values.append(value)
             blocks.append(block)
             at += POINTER.size

@@ -80,6 +80,9 @@ class Machine:
             if size:
                 inputs.append((base, payload[at : at + size]))
             at += size
+        if (given := mode.get("arguments")) is not None:
+            at_bases = [(bases[t] + offset * width, size, stride, width) for t, offset, size, stride, width in given]
+            mode = {**mode, "arguments": at_bases}
         self._open(mode, inputs)
         self.in_call, self.before = True, None
         return bases

@@ -41,8 +41,6 @@ class Block:
     """One code for each byte."""
     writable: bool = True
     freed: bool = False
-    copied: dict[bool, tuple[int, int]] = field(default_factory=dict)
-    """First byte and end of what the latest copy has written: one of bytes that kernels wrote (True), one of others."""
     real: Any = None
     """What the engine keeps of it."""
 
@@ -221,13 +219,6 @@ def check_extent(offset: int, width: int, size: tuple[int, ...], stride: tuple[i
     last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True)) * width + width
     if last > nbytes:
         raise Malformed("a tensor that reaches beyond its storage")
-
-
-def extent(tensor: Descriptor, width: int) -> tuple[int, int]:
-    """First byte in its storage, and the end, of what a tensor that is not empty reaches."""
-    first = tensor.address - tensor.base
-    last = sum((length - 1) * step for length, step in zip(tensor.size, tensor.stride, strict=True))
-    return first, first + (last + 1) * width
 
 
 def repeats(size: Sequence[int], stride: Sequence[int]) -> bool:

@@ -6,10 +6,11 @@ Nothing of a candidate's runs here but compiled text. The suite's own reference 
 from __future__ import annotations
 
 import base64
+import functools
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bringup.device import Fault, Stopwatch, TimedEngine
 from bringup.device.machine import Machine
@@ -17,6 +18,9 @@ from bringup.device.prepared import Prepared
 from bringup.device.tape import BadTape, Tape, digest_of, unpack
 from bringup.judge._turns import Side, take_turns
 from bringup.judge.measuring import COMPILE, EAGER, Timing
+
+if TYPE_CHECKING:
+    from bringup.suites import CaseInputs
 
 Turn = Callable[[int], float]
 
@@ -158,15 +162,13 @@ class _Bench:
         import torch
 
         from bringup.judge import _codec
-        from bringup.suites import get_suite
 
         device = self.watch.device
         if device is None:
             raise RuntimeError("PyTorch has no kernels for this device")
         warnings.simplefilter("ignore")
         known = self.request["case"]
-        wanted = get_suite(known["suite"]).materialise(known["operator"], known["dtype"], known["seed"])
-        inputs = next(one for one in wanted if one.case.index == known["index"])
+        inputs = _inputs(known["suite"], known["operator"], known["dtype"], known["seed"], known["index"])
         storages = _codec.Storages()
         text = _codec.encode([tuple(inputs.args), dict(inputs.kwargs)], storages)
         hosts = [_codec.bytes_on(storage, "cpu") for storage in storages.items]
@@ -176,6 +178,9 @@ class _Bench:
 
         function: Callable[..., Any] = called
         if name == COMPILE:
+            import torch._inductor.config as inductor
+
+            inductor.compile_threads = 1  # its pool would outlive the case, and start by importing torch once more
             function = torch.compile(called, dynamic=False)
         elif name != EAGER:
             raise ValueError(f"there is no reference {name}")
@@ -203,6 +208,19 @@ class _Bench:
             return seconds
 
         return turn
+
+
+@functools.lru_cache(maxsize=8)
+def _inputs(suite: str, operator: str, dtype: str, seed: int, index: int) -> CaseInputs:
+    """Rebuild one case; the source's own are much cheaper than all."""
+    from bringup.suites import get_suite
+
+    source = get_suite(suite)
+    for rebuild in (source.own_cases, source.materialise):
+        for one in rebuild(operator, dtype, seed):
+            if one.case.index == index:
+                return one
+    raise LookupError(f"the suite {suite} has no case {index} of {operator} in {dtype}")
 
 
 def _on(storages: list[Any]) -> Callable[[dict[str, Any]], Any]:

@@ -98,12 +98,18 @@ class CaseJudge:
         numbers: int = _numbers([self.args, self.kwargs]) + sum(2 * t.dim() + 1 for _, t in self.tensors)
         return HOST_BASE + HOST_PER_NUMBER * numbers + (HOST_WITH_TENSORS if self.tensors else 0)
 
-    def largest(self) -> int:
-        """Elements of the largest tensor of the call, results included."""
-        known = [tensor for _, tensor in self.tensors]
-        if not self.inputs.raises:
-            known += [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
-        return max((tensor.numel() for tensor in known), default=0)
+    def placed(self) -> list[list[Any]]:
+        """The tensors among the arguments for the device process: storage, offset, sizes, strides, bytes an element.
+
+        They are known once `request` has been called.
+        """
+        return [[d["t"], d["offset"], d["shape"], d["stride"], getattr(torch, d["dtype"]).itemsize] for d in self.sent]
+
+    def result_sizes(self) -> list[list[int]]:
+        """Sizes of the right results."""
+        if self.inputs.raises:
+            return []
+        return [list(tensor.shape) for _, tensor in _codec.tensors_of(self.answer(), "output")]
 
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""

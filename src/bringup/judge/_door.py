@@ -53,16 +53,26 @@ class Executor(Protocol):
     def __call__(self, target: TargetRef, *, jobs: int, kernel_cache: str) -> Judge:
         """Return a judge of `jobs` candidates at once; raises UnknownName or ConfigError for the target.
 
-        `kernel_cache` is the folder of compiled kernels as `JudgeConfig.kernel_cache` has it.
+        `kernel_cache` is the folder of compiled kernels as `JudgeConfig.kernel_cache` has it. What a user wrote behind
+        the executor's name and a colon comes as `option`, where there is any.
         """
         ...
 
 
-executors: Registry[Judge] = Registry("executor", "bringup.executors", {"local": "bringup.judge._pool:JudgePool"})
+executors: Registry[Judge] = Registry(
+    "executor",
+    "bringup.executors",
+    {"file": "bringup.judge._by_file:FileJudge", "local": "bringup.judge._pool:JudgePool"},
+)
 
 
 def open_judge(target: str | TargetRef, config: JudgeConfig | None = None, *, jobs: int = 1) -> Judge:
-    """Return a judge for a target; raises UnknownName, or ConfigError for its profile."""
+    """Return a judge for a target, by the executor that the configuration names: NAME, or NAME:OPTION.
+
+    Raises UnknownName, or ConfigError for the target's profile or the option.
+    """
     config = config or JudgeConfig()
     found = target_ref(target) if isinstance(target, str) else target
-    return executors.create(config.executor, target=found, jobs=jobs, kernel_cache=config.kernel_cache)
+    name, colon, option = config.executor.partition(":")
+    more = {"option": option} if colon else {}
+    return executors.create(name, target=found, jobs=jobs, kernel_cache=config.kernel_cache, **more)

@@ -47,8 +47,8 @@ class Operator(Record):
     `needs` maps a feature that a target must have ("complex", "cpu_reference", "defined_values") to the reason why
     this operator needs it; on a target without the feature the operator is 'not applicable', never covered.
 
-    `computes`, `moves`, `reads` and `views` decide which rules of the linter and which guards of the judge hold. Their
-    defaults are the strictest: a kernel must be launched, and nothing may be read. A suite says what it knows.
+    `computes`, `moves`, `indexed`, `reads` and `views` decide which rules of the linter and which guards of the judge
+    hold. A kernel must be launched, and nothing may be read, unless a suite says otherwise.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Operator(Record):
     computes: bool = True  # a kernel must be launched; False: views, allocation and copies that keep the dtype suffice
     # With `computes`: all its kernels do is to move elements or to fill, so that copies must not choose which.
     moves: bool = False
+    indexed: bool = False  # with `moves`: in calls of several tensors data decide what goes where, not sizes alone
     reads: ReadAllowance = ReadAllowance()  # what the wrapper may read on the host in one call
     start: str = ""  # an operator of another suite whose kernel is a natural start: the same function
     views: bool = False  # results share memory with arguments wherever the reference's do; False: they need not

@@ -206,6 +206,7 @@ def _task(context: TaskContext) -> dict[str, Any]:
         "asked": _asked_of(context),
         "computes": computes(operator),
         "moves": moves(operator),
+        "by_indices": operator.indexed,
         "reads": reads if reads.nbytes else None,
         "modules": [f"`{name}`" for name in dialect.modules],
         "signature": operator.signature,

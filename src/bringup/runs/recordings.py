@@ -9,7 +9,7 @@ from pathlib import Path
 from bringup.clients import Call, Message, Reply
 from bringup.clients.recording import Manifest, Recording, write_recordings
 from bringup.errors import BringupError
-from bringup.store import Judged, Run, SessionStarted, session_calls
+from bringup.store import Judged, NodeStarted, Run, SessionStarted, session_calls
 
 
 def dialogs_of(run: Run, operator: str, session: str | None = None) -> Iterator[Recording]:
@@ -31,9 +31,23 @@ def dialogs_of(run: Run, operator: str, session: str | None = None) -> Iterator[
             finish_reason=stored.finish_reason,
             seconds=stored.seconds,
         )
-        call = Call(run=run.id, operator=operator, attempt=stored.attempt, turn=stored.turn, role=stored.role)
+        call = Call(
+            run=run.id, operator=operator, attempt=stored.attempt, turn=stored.turn, role=stored.role, node=stored.node
+        )
         yield Recording.of(call, messages, reply, stored.template, start)
         start = ""
+
+
+def dialogs_of_search(run: Run, operator: str) -> Iterator[Recording]:
+    """Yield every answered call of all nodes of a search, in order; the first one carries the search's start."""
+    events = list(run.events(operator))
+    first = next((stored.event for stored in events if isinstance(stored.event, NodeStarted)), None)
+    start = run.blob(first.source) if first is not None and first.phase == "start" and first.source else ""
+    sessions = dict.fromkeys(stored.session for stored in events if stored.node)
+    for session in sessions:
+        for record in dialogs_of(run, operator, session):
+            yield record.model_copy(update={"start": start})
+            start = ""
 
 
 def record_run(run: Run, directory: Path, *, operators: Iterable[str] = (), covered_only: bool = True) -> list[str]:
@@ -60,7 +74,10 @@ def record_run(run: Run, directory: Path, *, operators: Iterable[str] = (), cove
         suite=str(config.get("suite", "opinfo")),
         note="recorded from a run of the loop as it happened; no reply was edited",
     )
-    records = (record for name in chosen for record in dialogs_of(run, name, summaries[name].session))
+    if config.get("search"):
+        records = (record for name in chosen for record in dialogs_of_search(run, name))
+    else:
+        records = (record for name in chosen for record in dialogs_of(run, name, summaries[name].session))
     write_recordings(directory, records, manifest)
     return chosen
 

@@ -222,7 +222,7 @@ class Search:
                 return Step(memory="none", asked="a clean restart", notes={"restart": True}), "expand"
         view = View(
             graph=graph,
-            rng=random.Random(f"{self._config.seed}/{len(graph)}"),
+            rng=random.Random(f"{self._config.seed}/{graph.spent}"),
             source=self._source,
             seed=self._config.seed,
             target=self._config.target,
@@ -258,7 +258,8 @@ class Search:
             asked=one_line(step.asked) if step.asked else "",
             notes=dict(step.notes),
         )
-        subject = subject_of(self.operator.name, str(len(self.graph)), step.parents)
+        # the kernels of a warm start do not count, so that a search has the same names wherever it begins
+        subject = subject_of(self.operator.name, str(self.graph.spent + 1), step.parents)
         if await self._claim([subject.session]) is None:
             raise StoreError(
                 f"run {self._log.run}: node {subject.node} is not in the graph, and another process has it"
@@ -398,8 +399,8 @@ class Search:
         call = HelperCall(
             self._parts, self._log, self.operator, earlier=of_helper(earlier, role), texts=self._texts, subject=subject
         )
-        system = config.system_prompt if config.system_prompt is not None else self._parts.prompts.system().text
-        answer = await call.ask(prompt, role, helper, config, system)
+        # the usual system prompt asks for a module: it is for who writes kernels
+        answer = await call.ask(prompt, role, helper, config, config.system_prompt or "")
         return None if call.stopped else answer or ""
 
     def _change(self, node: Node) -> str:

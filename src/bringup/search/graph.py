@@ -29,8 +29,8 @@ from bringup.store import (
 class Node:
     """One candidate of the graph, or one that is still being made (`open`)."""
 
-    id: str  # its number from 0, as text
-    number: int
+    id: str  # its name: "0" the start, "w1" a further kernel of the warm start, "1", "2" and so on all others
+    number: int  # in the order of beginnings, from 0
     parents: tuple[str, ...]
     session: str
     started: NodeStarted

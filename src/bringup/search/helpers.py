@@ -39,6 +39,7 @@ class HelperCall(RepairLoop):
         Raises what `RepairLoop` raises, but no ClientError: the expansion does without.
         """
         state = self.state
+        state.attempt = 1
         if state.reply is None and state.pending is None:
             if await self._over_budget():
                 return None

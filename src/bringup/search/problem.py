@@ -102,11 +102,17 @@ def _checked(operator: Operator, cases: dict[str, tuple[int, ...]]) -> dict[str,
 
 
 def choose_cases(suite: Suite, operator: Operator, dtypes: Iterable[str], seed: int) -> dict[str, tuple[int, ...]]:
-    """Choose cases to time where nobody has: the largest of the first dtype that has any, by elements of all tensors.
+    """Choose cases to time where nobody has: those that the suite is for (`Suite.timed`), else the largest.
 
-    At most `MOST_CASES`, of different sizes, those with most elements. Builds the dtype's cases (imports torch).
+    The largest are those of the first dtype that has any, by elements of all tensors: at most `MOST_CASES`, of
+    different sizes. Builds the dtype's cases (imports torch).
     Raises ConfigError when no case has an element.
     """
+    named = getattr(suite, "timed", None)
+    if callable(named):
+        chosen = {dtype: tuple(found) for dtype, found in named(operator.name).items() if dtype in set(dtypes)}
+        if any(chosen.values()):
+            return chosen
     for dtype in (d for d in operator.dtypes if d in set(dtypes)):
         sizes: dict[int, int] = {}  # elements -> the first case of that size
         for inputs in suite.materialise(operator.name, dtype, seed):

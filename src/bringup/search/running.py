@@ -266,7 +266,7 @@ async def _drive(
 async def _begin(log: RunLog, plan: Plan) -> None:
     """Store the kernels that the search begins with as its first nodes; they are judged and timed like all others."""
     for number, start in enumerate(plan.starts):
-        subject = subject_of(plan.operator.name, str(number), ())
+        subject = subject_of(plan.operator.name, f"w{number}" if number else "0", ())
         event = NodeStarted(phase="start", source=start.digest, asked=start.origin)
         await asyncio.to_thread(log.coordination.claim, [subject.session])
         await log.append(subject, [event], [start.source])

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from bringup.candidate import FormatProblem, digest, parse_module
-from bringup.clients.recording import RecordingSet, shipped_sets
+from bringup.clients.recording import RecordingSet, recorded_starts, shipped_sets
 from bringup.config import RunConfig
 from bringup.errors import BringupError, ConfigError
 from bringup.library import Library
 from bringup.operators import Operator
 from bringup.search.graph import Graph
 from bringup.store import Run, list_runs, open_run
-from bringup.suites import suites
 
 MOST_RUNS = 300
 """Stored runs that are looked at, the latest."""
@@ -42,9 +42,10 @@ class Start:
 def find_starts(config: RunConfig, operator: Operator, root: Path) -> list[Start]:
     """Return the kernels to begin with, the start first, each source once; [] where none is stored.
 
-    The start is `search.start`, else the shipped recording's kernel for the target, else that of the library, else the
-    latest of a run under `root`, else a shipped kernel that was written for another target. After it come at most
-    `search.warm` others: the best nodes of earlier searches (those of the very same cases first), then the rest.
+    The start is `search.start`, else in a replay what the recorded search started from, else the shipped recording's
+    kernel for the target, else that of the library, else the latest of a run under `root`, else a shipped kernel for
+    another target. After it come at most `search.warm` others: the best nodes of earlier searches (those of
+    the very same cases first), then the rest.
 
     Raises ConfigError for a file that cannot be used.
     """
@@ -53,6 +54,10 @@ def find_starts(config: RunConfig, operator: Operator, root: Path) -> list[Start
     if config.search.start is not None:
         start = read_start(Path(config.search.start))
         found[start.digest] = start
+    elif config.client.name == "recorded":
+        for text in recorded_starts([operator.name], config.client.path, config.target).values():
+            start = Start(text, f"recordings {config.client.path or 'of the target'}")
+            found[start.digest] = start
     searched, covered = _of_runs(config, operator, root)
     shipped = list(_shipped(config, operator))
     here = [start for start, target in shipped if target == config.target]
@@ -104,8 +109,9 @@ def _names(operator: Operator) -> tuple[str, ...]:
 
 
 def _suite_names(suite: str) -> set[str]:
-    """The suite, and those that its operators are taken from (`shaped:opinfo:...` has opinfo's)."""
-    return {part for part in suite.split(":") if part in suites.names()}
+    """The suite, and the one that its operators are taken from: `shaped?suite=aten` has those of `aten`."""
+    name, _, options = suite.partition(":")
+    return {name, dict(parse_qsl(options.partition("?")[2])).get("suite", "opinfo")} if name == "shaped" else {name}
 
 
 def _of_library(operator: Operator, target: str) -> list[Start]:

@@ -59,6 +59,16 @@ MOVERS = _words(
     """
 )
 
+# Of these: where a call has more than one tensor, indices, counts or a mask say what goes where, and only kernels see
+# them.
+INDEXED = _words(
+    """
+    __getitem__ _unsafe_masked_index gather index_copy index_fill index_put index_select masked_fill masked_scatter
+    masked_select nn.functional.embedding nn.functional.max_unpool1d nn.functional.max_unpool2d
+    nn.functional.max_unpool3d put repeat_interleave scatter take take_along_dim where
+    """
+)
+
 # Overloads whose output shape, or whose result as a Python number, depends on the values of the inputs (ATen's tags
 # `dynamic_output_shape` and `data_dependent_output`), and the bytes that a wrapper may read of what its kernels have
 # computed: a size or a flag is one number of eight bytes, with room for a second one.

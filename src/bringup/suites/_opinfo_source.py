@@ -126,6 +126,7 @@ def operator_of(facts: Facts, suite: str) -> Operator:
         mutates=bool(facts.mutating),
         computes=_aten.computes(facts.overloads),
         moves=facts.name in _aten.MOVERS,
+        indexed=facts.name in _aten.INDEXED,
         reads=_aten.read_allowance(facts.overloads),
         views=bool(facts.aliasing),
     )

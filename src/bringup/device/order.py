@@ -1,0 +1,94 @@
+"""The rule on copies where moving elements is the operator: they lay tensors down again, and do nothing else.
+
+Such a copy gives a kernel, or a result, no more than a view of the same dimensions would give it. So whatever moves an
+element within a dimension, repeats it, picks it, or puts it beside others, a kernel has done.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from bringup.device.memory import item_bytes
+from bringup.device.wire import Descriptor
+
+Dims = tuple[tuple[int, int], ...]
+"""(size, stride in bytes), outer dimensions first."""
+Given = tuple[int, Sequence[int], Sequence[int], int]
+"""A tensor among a call's arguments: address of its first element, sizes, strides, bytes of an element."""
+
+
+class Order:
+    """The rule for one call."""
+
+    def __init__(self, arguments: Iterable[Given], results: Iterable[Sequence[int]] = ()) -> None:
+        """Keep how the tensors among the call's arguments lie, and the sizes of its right results."""
+        self._places: set[tuple[int, Dims]] = set()
+        self._dims: set[tuple[int, Dims]] = set()
+        for address, size, stride, width in arguments:
+            dims = _dims(size, stride, width)
+            self._places.add((address, _merged(dims)))
+            self._dims.add((address, _unordered(dims)))
+        self._starts = {address for address, _ in self._places}
+        self._results = {tuple(size) for size in results}
+
+    def keeps(self, source: Descriptor, target: Descriptor, nbytes: int) -> bool:
+        """Whether a copy, which is not empty, only lays a tensor down again.
+
+        The source is an argument of the call as it was given, or one run of memory; the target is all of its storage
+        (of `nbytes`), or an argument as it was given or, one run, as it was resized. What is kept is the order of the
+        elements, or that of their addresses. Whole dimensions may change places: those of an argument, and those of
+        something with the sizes of a result.
+        """
+        width = item_bytes(source.dtype)
+        taken, put = (_dims(t.size, t.stride, width) for t in (source, target))
+        whole = (source.address, _merged(taken)) in self._places
+        onto_whole = (target.address, _merged(put)) in self._places
+        natural, by_address = tuple(range(len(put))), _by_address(taken)
+        turns = (source.address, _unordered(taken)) in self._dims or (
+            source.size in self._results and _is_run(_merged(taken, by_address))
+        )
+        for order in {natural, by_address, _by_address(put)} if turns else {natural, by_address}:
+            run = _merged(put, order) if _is_run(_merged(put, order)) else None
+            fills = run is not None and target.address == target.base and run[0][0] == nbytes
+            resized = run is not None and target.address in self._starts
+            steps = [put[dim][1] for dim in order if put[dim][0] > 1]
+            falls = all(one >= other for one, other in itertools.pairwise(steps))
+            onto = fills or resized or (onto_whole and (order == natural or falls))
+            if onto and (turns or whole or _is_run(_merged(taken, order))):
+                return True
+        return False
+
+
+def _dims(size: Sequence[int], stride: Sequence[int], width: int) -> Dims:
+    """The dimensions of a tensor's bytes: its elements' last."""
+    return (*((length, step * width) for length, step in zip(size, stride, strict=True)), (width, 1))
+
+
+def _unordered(dims: Dims) -> Dims:
+    return tuple(sorted(dim for dim in dims if dim[0] > 1))
+
+
+def _by_address(dims: Dims) -> tuple[int, ...]:
+    """The dimensions, those of the largest strides first."""
+    return tuple(sorted(range(len(dims)), key=lambda dim: -dims[dim][1]))
+
+
+def _is_run(merged: Dims) -> bool:
+    return len(merged) == 1 and merged[0][1] == 1
+
+
+def _merged(dims: Dims, order: Sequence[int] | None = None) -> Dims:
+    """Join neighbours that are one dimension for every address, and leave out those of one element.
+
+    The same for all views that keep the order of elements.
+    """
+    found: list[tuple[int, int]] = []
+    for length, step in dims if order is None else (dims[dim] for dim in order):
+        if length == 1:
+            continue
+        if found and found[-1][1] == length * step:
+            found[-1] = found[-1][0] * length, step
+        else:
+            found.append((length, step))
+    return tuple(found) or ((1, 1),)
