@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from bringup.cli.main import build_app
 from bringup.config import RunConfig
-from bringup.coverage import Header, OperatorResult, Results, Tally
+from bringup.coverage import Header, OperatorResult, Results, Tally, plan
 from bringup.coverage.planning import Goal, goals_of, order
 from bringup.coverage.records import Form, Kind
 from bringup.coverage.refreshing import kept
@@ -209,6 +210,37 @@ def test_the_plan_of_a_target(here: Path) -> None:
     code, output = command()
     assert "linalg_eig: the results are complex; needed by eig (name)" in output
     assert "--ops @plan:3" in output
+
+
+def test_captured_programs_are_goals(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Composed everywhere, served by the library, lacking elsewhere, and never met by the measurement."""
+    from bringup.suites import _base
+
+    results = Results.read(here / "coverage-vpe-pe64.jsonl")
+    results.add(OperatorResult(operator="composed", status="covered", composed={"silu.out": 2, "sin.out": 1}))
+    programs = {
+        "captured:one.json": ("silu.out", "add.out", "sin.out", "tanh.out"),
+        "captured:two.json": ("silu.out", "add.out"),
+    }
+
+    class Captured:
+        def __init__(self, names: tuple[str, ...]) -> None:
+            self.names = names
+
+        def operators(self) -> Any:
+            listed = [SimpleNamespace(name=name, exclusion=None) for name in self.names]
+            return [*listed, SimpleNamespace(name="normal_", exclusion="random")]
+
+    real = _base.get_suite
+    monkeypatch.setattr(
+        "bringup.suites.get_suite",
+        lambda spec, progress=None: Captured(programs[spec]) if spec in programs else real(spec, progress),
+    )
+    found = plan("vpe:pe64", captures=[Path("one.json"), Path("two.json")])
+    assert found.served == ("two.json",)
+    unlocked = {step.overload: step.unlocks.get("model") for step in found.order.steps}
+    assert found.order.kernels[:2] == ["tanh.out", "sin.out"] or found.order.kernels[:2] == ["sin.out", "tanh.out"]
+    assert {unlocked["sin.out"], unlocked["tanh.out"]} == {None, ("one.json",)}
 
 
 def test_a_kernel_that_was_there_and_did_not_serve_is_still_missing(here: Path) -> None:

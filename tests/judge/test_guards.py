@@ -95,6 +95,9 @@ async def test_a_guard_finds_what_the_others_let_through(judge: Bench, guard: st
     assert verdict.guard == guard, verdict.summary
     assert not verdict.passed
     if guard in {kind.id for kind in RERUNS}:
+        # Where the time went: what every judgement has (references may be known from the one before), and no more.
+        assert {"inputs", "calls", "comparison", "start"} <= set(verdict.environment.phases)
+        assert sum(verdict.environment.phases.values()) <= verdict.seconds + 0.1
         assert verdict.environment.reruns[guard]["runs"] >= 1
     free = await judged(judge, source, without=(*others, guard))
     assert free.kind == "passed", free.summary

@@ -68,6 +68,7 @@ def _data(found: Planned, top: int | None) -> dict[str, Any]:
         "results": str(found.results.path),
         "library": str(found.library) if found.library else "",
         "served_since": found.since,
+        "programs_served": list(found.served),
         "open": dict(order.goals),
         "kernels": [
             {"overload": step.overload, "unlocks": dict(step.unlocks), "needed_by": step.needed_by}
@@ -117,6 +118,8 @@ def _show(found: Planned, top: int | None) -> None:
             "be sure",
             soft_wrap=True,
         )
+    for program in found.served:
+        console.print(f"{program} lacks no kernel", soft_wrap=True)
     if order.apart:
         console.print("\n[bold]Not in the plan[/bold]: cannot be made for this target")
         for kernel, reason in order.apart.items():

@@ -24,6 +24,8 @@ class Planned:
     library: Path | None
     since: int
     """Overloads that were missing, and that the library serves by now."""
+    served: tuple[str, ...] = ()
+    """Captured programs that lack nothing."""
 
 
 def results_file(target: str, library: Path | None, given: Path | None = None) -> Path:
@@ -82,14 +84,15 @@ def plan(
     # A library that is the one measured lacks what was missing there, for whatever reason.
     since = frozenset() if measured.header.library_digest.partition(" ")[0] == content else have
     goals = [_made_by(goal, serves) for goal in goals_of(found, since)]
-    for path in captures:
-        goals.append(_made_by(_program(path, have, found, worth, progress), serves))
+    programs = [_made_by(_program(path, have, found, worth, progress), serves) for path in captures]
+    goals += [program for program in programs if program.needs]
     called = {name for result in found for direct, parts in result.needs.items() for name in (direct, *parts)}
     return Planned(
         order(goals, lambda kernel: cannot.get(kernel, f"no sample of the suite {SUITE} calls it")),
         measured,
         folder,
         len(since & called),
+        tuple(program.name for program in programs if not program.needs),
     )
 
 
@@ -133,16 +136,18 @@ def _program(
 ) -> Goal:
     """Return what a captured program lacks: the overloads that it asks a device for and that nothing serves.
 
-    What was composed for a name that passes is composed for the program, too; what a decomposition lacked there, it
+    What was composed wherever a name called it is composed for the program, too; what a decomposition lacked there, it
     lacks here.
     """
     from bringup.suites import get_suite
 
-    composed = {name for result in found if result.status == "covered" for name in result.composed}
+    lacked = {name for result in found for name in result.needs}
+    composed = {name for result in found for name in result.composed} - lacked
     parts: dict[str, frozenset[str]] = {}
     for result in found:
         for direct, lacking in result.needs.items():
             parts[direct] = parts.get(direct, frozenset()) | frozenset(lacking)
-    asked = [op.name for op in get_suite(f"captured:{path}", progress).operators() if op.overloads]
+    # Random operators are no cases of a captured program; `bringup capture coverage` leaves them out, too.
+    asked = [op.name for op in get_suite(f"captured:{path}", progress).operators() if op.exclusion is None]
     needs = {name: parts.get(name, frozenset({name})) for name in asked if name not in have and name not in composed}
     return without(Goal("model", str(path), needs, worth), have)

@@ -33,6 +33,7 @@ from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore
 from bringup.judge._others import CRASHES, different, look_on, sorts
 from bringup.judge._outcome import Outcome, raised_line
+from bringup.judge._phases import Phases
 from bringup.judge._player import pack
 from bringup.judge._replaying import replay
 from bringup.judge._reply import check_inputs, check_reply
@@ -214,6 +215,7 @@ class Judging:
         self.anew: dict[int, tuple[Any, ...]] = {}
         self.start_ms = 0.0  # fork, namespaces and loading of the candidate
         self.device_ms = 0.0  # start of a device process, where one was needed
+        self.phases = Phases()
 
     def run(self) -> Verdict:
         """Judge case by case, stop at the first failure unless told to go on; then let the guards ask again."""
@@ -357,6 +359,7 @@ class Judging:
                 "argument_dtypes": {name: tuple(sorted(found)) for name, found in self.dtypes.items()},
                 "skipped": self.skipped,
                 "reruns": self.reruns,
+                "phases": self.phases.seconds(),
                 "start_ms": round(self.start_ms, 1),
                 "device_ms": round(self.device_ms, 1),
             }
@@ -397,7 +400,8 @@ class Judging:
         chosen: list[CaseInputs] = []
         for dtype in self.operator.dtypes:
             if dtype in self.job.cases:
-                inputs = self.referee.inputs(self.operator.suite, self.operator.name, dtype, self.job.seed)
+                with self.phases("inputs"):
+                    inputs = self.referee.inputs(self.operator.suite, self.operator.name, dtype, self.job.seed)
                 chosen.extend(i for i in inputs if self.job.takes(dtype, i.case.index))
         return [inputs for inputs in chosen if self._takes(inputs)]
 
@@ -421,20 +425,26 @@ class Judging:
             self._expected if expected is None else expected,
             self.guards,
             count,
-            None if expected is not None else self._limits,
+            self._fresh_limits if expected is not None else self._limits,
         )
 
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
         """Have a guest call the wrapper, and decide what came of it; what was lost is started anew the next time."""
         try:
-            request, payloads = case.request(self.job.limits.case_seconds)
+            with self.phases("calls"):
+                request, payloads = case.request(self.job.limits.case_seconds)
         except _codec.Unencodable as error:
             return Outcome("untested", f"case {case.inputs.case} cannot be sent to the device: {error}")
         seconds = min(self.job.limits.case_seconds, max(1.0, self.deadline - time.monotonic()))
         try:
-            if self.runner is None and (failed := self._start(seconds)) is not None:
-                return failed.with_call(case)
-            outcome = self._exchange(case, {**self._mode(case), **mode}, request, payloads, seconds)
+            if self.runner is None:
+                with self.phases("start"):
+                    failed = self._start(seconds)
+                if failed is not None:
+                    return failed.with_call(case)
+            mode = {**self._mode(case), **mode}
+            with self.phases("calls"):
+                outcome = self._exchange(case, mode, request, payloads, seconds)
         except DeviceLost as lost:
             outcome = self._device_lost(lost, seconds)
         return outcome.with_call(case)
@@ -484,6 +494,7 @@ class Judging:
         storages = reply.get("storages", []) if lost is None else []
         deadline += self.compiling.seconds - before  # the compiler has limits of its own
         done, data = device.end(storages, outputs, deadline + (0.0 if lost is None else GRACE_SECONDS))
+        self.phases.move(self.compiling.seconds - before, "compiler")
         if done["replace"]:
             self._drop()
         if done["tape"] and lost is None:
@@ -496,7 +507,8 @@ class Judging:
             return lost
         failed = self.compiling.check(done["also"], done["kernels"])
         printed = runner.output + done["printed"]
-        return failed or case.decide(reply, done, data, printed)
+        with self.phases("comparison"):
+            return failed or case.decide(reply, done, data, printed)
 
     def host_seconds(self, case: CaseJudge) -> float:
         """Seconds of one call of the wrapper in its guest, without what the device did meanwhile, and nothing decided.
@@ -605,7 +617,7 @@ class Judging:
         key = id(inputs)
         if key not in self.anew:
             args, kwargs = _codec.clone_tree([tuple(inputs.args), dict(inputs.kwargs)])
-            with torch.no_grad():
+            with self.phases("references"), torch.no_grad():
                 self.anew[key] = (inputs, inputs.reference(*args, **kwargs), args, kwargs)
         return self.anew[key][1:]
 
@@ -614,7 +626,7 @@ class Judging:
         key = (self.operator.suite, inputs.case)
         if key not in self.referee.expected:
             args, kwargs = _codec.clone_tree([tuple(inputs.args), dict(inputs.kwargs)])
-            with torch.no_grad():
+            with self.phases("references"), torch.no_grad():
                 output = inputs.reference(*args, **kwargs)
             self.referee.expected[key] = (output, args, kwargs)
         return self.referee.expected[key]
@@ -624,8 +636,16 @@ class Judging:
         key = (self.operator.suite, inputs.case)
         if key not in self.referee.limits:
             flushes = not self.referee.target.subnormals
-            self.referee.limits[key] = limits_of(inputs, self._expected(inputs), flushes=flushes)
+            expected = self._expected(inputs)
+            with self.phases("limits"):
+                self.referee.limits[key] = limits_of(inputs, expected, flushes=flushes)
         return self.referee.limits[key]
+
+    def _fresh_limits(self, inputs: CaseInputs) -> Limits:
+        """Return what the results of inputs that belong to no suite may be."""
+        expected = self.expect_anew(inputs)
+        with self.phases("limits"):
+            return limits_of(inputs, expected)
 
 
 def ended(guest: Guest) -> Outcome:

@@ -54,7 +54,8 @@ class Rerunner:
         without need.
         """
         judging, known = self._judging, case.inputs.case
-        offered = judging.referee.other_cases(known, self.operator.suite, judging.job)
+        with judging.phases("inputs"):
+            offered = judging.referee.other_cases(known, self.operator.suite, judging.job)
         self.random.shuffle(offered)
         telling: list[CaseJudge] = []
         others: list[CaseJudge] = []
