@@ -15,17 +15,20 @@ import multiprocessing
 import random
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.progress import track
 
 from bringup.audit.breadth import breadth_of, overload_breadth, with_families, write_breadth
 from bringup.suites import get_suite, select
+from bringup.suites._random_listing import random_overloads
 
 DATA = Path(__file__).parents[1] / "src" / "bringup" / "suites" / "data"
 FILES = {"opinfo": "gate-breadth.json", "aten": "aten-breadth.json"}
-KEPT_EVERY = 20  # operators after which the file is written: an interrupted call goes on with --ops
+PATIENCE = 300  # seconds without any answer
+KEPT_EVERY = 10  # operators after which the file is written: an interrupted call goes on with --ops
 
 
 def choice(task: tuple[str, str, Sequence[str] | None, dict[str, list[str]]]) -> tuple[str, dict[str, list[str]]]:
@@ -40,6 +43,20 @@ def choice(task: tuple[str, str, Sequence[str] | None, dict[str, list[str]]]) ->
     if suite == "aten":
         return name, overload_breadth(operator)
     return name, with_families(known, operator, families) if families else breadth_of(operator, audit.materialise)
+
+
+def arriving(pool: Any, tasks: Sequence[Any]) -> Iterator[tuple[str, dict[str, list[str]]]]:
+    """Yield choices as they come. PyTorch may bring a process down: its operator never comes, and is named."""
+    left = {task[0] for task in tasks}
+    results = pool.imap_unordered(choice, tasks)
+    while left:
+        try:
+            name, found = results.next(timeout=PATIENCE)
+        except multiprocessing.TimeoutError:
+            print(f"no answer on {', '.join(sorted(left))}: a process died; the same call with --missing tries again")
+            return
+        left.discard(name)
+        yield name, found
 
 
 def main() -> int:
@@ -59,7 +76,8 @@ def main() -> int:
     suite = get_suite(options.suite)
     operators = [operator.name for operator in suite.operators() if operator.exclusion is None]
     shipped = json.loads(path.read_text(encoding="utf-8"))["operators"] if path.is_file() else {}
-    chosen = [operator.name for operator in select(suite, options.ops.split(","))]
+    # What draws random numbers has no audit of a public operator to choose from.
+    chosen = [o.name for o in select(suite, options.ops.split(",")) if o.name not in random_overloads()]
     if options.missing:
         chosen = [name for name in chosen if name not in shipped]
     if options.check:
@@ -67,7 +85,7 @@ def main() -> int:
     tasks = [(name, options.suite, options.family, shipped.get(name, {})) for name in chosen]
     wrong, written = [], 0
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        for done, (name, found) in enumerate(track(pool.imap(choice, tasks), "choosing", total=len(tasks)), 1):
+        for done, (name, found) in enumerate(track(arriving(pool, tasks), "choosing", total=len(tasks)), 1):
             if options.check and found != shipped.get(name, {}):
                 wrong.append(name)
             shipped[name] = found

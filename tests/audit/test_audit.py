@@ -18,6 +18,7 @@ from bringup.audit import (
     audit,
     load_all,
     of_file,
+    of_kernels,
     of_library,
     of_recordings,
     publish,
@@ -31,7 +32,7 @@ from bringup.cli.main import build_app
 from bringup.clients import Call, Message, Reply, Usage
 from bringup.clients.recording import Manifest, Recording, write_recordings
 from bringup.config import JudgeConfig
-from bringup.errors import ConfigError, StoreError
+from bringup.errors import BringupError, ConfigError, StoreError
 from bringup.judge import JudgeFault, JudgeJob, Progress, Replayed, ReplayJob
 from bringup.operators import DTYPES
 from bringup.suites import get_suite, read_additions
@@ -244,6 +245,27 @@ def test_candidates_of_files_folders_and_recordings(tmp_path: Path) -> None:
         of_library(tmp_path, ["sin"])
     with pytest.raises(ConfigError, match="no folder"):
         of_library(tmp_path / "none", known)
+
+
+def test_the_kernels_of_a_library_are_audited_as_overloads() -> None:
+    shipped = Path(__file__).parents[2] / "kernels"
+    found = of_kernels(shipped)
+    assert found.suite == "aten"
+    assert found.target == "vpe:pe64"
+    assert {"add.out", "mm.out"} <= {subject.operator for subject in found.subjects}
+    assert all("def wrapper" in subject.candidate.source for subject in found.subjects)
+
+
+def test_published_cases_go_to_the_file_of_their_suite() -> None:
+    def of(suite: str) -> AuditRecord:
+        return record("abs", (), suite)
+
+    assert default_path([of("aten")]) == Path("aten-additions.yaml")
+    assert default_path([of("aten:mine.yaml"), of("aten")]) == Path("mine.yaml")
+    with pytest.raises(BringupError, match="for one suite"):
+        default_path([of("aten"), of("opinfo")])
+    with pytest.raises(BringupError, match="captured"):
+        default_path([of("captured:calls.json")])
 
 
 def test_the_last_candidate_of_a_dialog_counts(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from bringup.audit.records import (
     load_all,
     totals_of,
 )
-from bringup.audit.subjects import Subject, Subjects, of_file, of_library, of_recordings, of_run
+from bringup.audit.subjects import Subject, Subjects, of_file, of_kernels, of_library, of_recordings, of_run
 from bringup.audit.vacuity import TRIVIAL, Choice, Choices, DtypeResult, OperatorResult, choose, survey
 from bringup.audit.work import Options, audit, cases_digest
 
@@ -50,6 +50,7 @@ __all__ = [
     "forget_choices",
     "load_all",
     "of_file",
+    "of_kernels",
     "of_library",
     "of_recordings",
     "of_run",

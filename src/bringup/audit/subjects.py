@@ -11,6 +11,7 @@ from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import suite_with
 from bringup.errors import ConfigError, FormatError
+from bringup.library import Library
 from bringup.store import Run
 
 
@@ -57,6 +58,22 @@ def of_library(folder: Path, known: Iterable[str]) -> Subjects:
     if not found:
         raise ConfigError(f"--library {folder}", "holds no candidate", "files are named OP.py")
     return Subjects(tuple(found), left_out=left_out)
+
+
+def of_kernels(folder: Path) -> Subjects:
+    """Return the kernels of a library on disk (`kernels/`); raises LibraryError.
+
+    Overrides and variants are left out: they are not for all calls.
+    """
+    library = Library.open(folder)
+    found, left_out = [], {}
+    for entry in library.entries:
+        if entry.profile or entry.variant:
+            left_out[entry.folder] = "an override or a variant, which is not for all calls"
+        else:
+            candidate = Candidate(source=library.source(entry))
+            found.append(Subject(entry.overload, candidate, f"library {folder.resolve().name}"))
+    return Subjects(tuple(found), target=library.target, suite="aten", left_out=left_out)
 
 
 def of_recordings(name: str) -> Subjects:

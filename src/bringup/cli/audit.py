@@ -45,7 +45,10 @@ def judge(
     ] = None,
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Candidate of the operator OP.")] = None,
     library: Annotated[
-        Path | None, typer.Option("--library", metavar="DIR", help="Every candidate of a folder of OP.py files.")
+        Path | None,
+        typer.Option(
+            "--library", metavar="DIR", help="Every candidate of a folder of OP.py files, or of a kernel library."
+        ),
     ] = None,
     recordings: Annotated[
         str | None,
@@ -120,7 +123,7 @@ def _subjects(
     """Return what is to be audited and where the audit is kept by default; a run knows its suite itself."""
     from dataclasses import replace
 
-    from bringup.audit import AUDIT_FOLDER, of_file, of_library, of_recordings, of_run
+    from bringup.audit import AUDIT_FOLDER, of_file, of_kernels, of_library, of_recordings, of_run
     from bringup.cli._runs import open_named
     from bringup.errors import ConfigError
     from bringup.suites import get_suite
@@ -130,6 +133,8 @@ def _subjects(
         raise ConfigError("command line", "name one thing to audit", "OP FILE, RUN, --library DIR or --recordings SET")
     kept, gate = Path("bringup-audits"), suite or "opinfo"
     if library is not None:
+        if (library / "library.json").is_file():
+            return replace(of_kernels(library), suite=suite or "aten"), kept / library.resolve().name
         names = [operator.name for operator in get_suite(gate).operators()]
         return replace(of_library(library, names), suite=gate), kept / library.resolve().name
     if recordings is not None:
