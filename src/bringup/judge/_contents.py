@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
 from bringup.candidate import digest
 from bringup.errors import BringupError, ConfigError
 from bringup.operators import Operator
-from bringup.suites import get_suite
+from bringup.suites import get_suite, suites
 from bringup.targets import get_target, located
 from bringup.verdict import Record
 
@@ -74,6 +75,10 @@ def local_target(target: TargetRef, folder: Path) -> str:
 
 def suite_ref(spec: str) -> SuiteRef:
     """Return a suite by its content; raises UnknownName, or ConfigError for its additions."""
+    base = _base(spec)
+    if hasattr(suites.factory(base), "packed"):  # a suite of files that can change at any time, and go along
+        suite: Any = get_suite(spec)
+        return SuiteRef(name=base, additions=suite.packed(), digest=suite.digest())
     return _suite_ref(spec, _stamp(spec))
 
 

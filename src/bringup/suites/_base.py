@@ -171,7 +171,10 @@ suites: Registry[Suite] = Registry(
         "audit": "bringup.suites.audit:AuditSuite",
         "captured": "bringup.suites.captured:CapturedSuite",
         "conformance": "bringup.suites.conformance:ConformanceSuite",
+        "kernelbench": "bringup.suites.problems:KernelBenchSuite",
+        "modules": "bringup.suites.problems:ModulesSuite",
         "opinfo": "bringup.suites.opinfo:OpInfoSuite",
+        "shaped": "bringup.suites.shaped:ShapedSuite",
     },
 )
 

@@ -1,0 +1,172 @@
+"""A problem's own process: files are code of other people, and run neither in the judge nor beside its expected values.
+
+The process has a limit of memory and no GPU; each answer has a limit of time. Between the two go frames of tensors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import select
+import struct
+import subprocess
+import sys
+import time
+import weakref
+from typing import Any
+
+import torch
+
+from bringup.errors import BringupError
+from bringup.suites.problems._bundle import Contract
+from bringup.suites.problems._facts import Facts
+from bringup.suites.problems._limits import limit_memory
+from bringup.suites.problems._program import Call, Problem, ProblemError
+
+SECONDS = 600.0  # for one answer
+_LENGTH = struct.Struct("<Q")
+
+
+class ProblemFault(BringupError):
+    """A problem's process that does not answer as it should: one line for the user."""
+
+
+class ProblemProcess:
+    """The parent's side: one process for one problem file."""
+
+    def __init__(self, contract: Contract, name: str, text: str, facts: Facts) -> None:
+        """Start it; nothing is asked yet."""
+        self.name = name
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bringup.suites.problems._process"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+        )  # fmt: skip
+        self._end = weakref.finalize(self, _ended, self._process)
+        self._hello = {
+            "contract": contract,
+            "name": name,
+            "text": text,
+            "divisor": facts.divisor,
+            "kept": facts.kept,
+            "training": facts.gradients > 0,
+        }
+
+    def ask(self, **request: Any) -> Any:
+        """Return the answer to a request. Raises ProblemFault."""
+        if self._hello:
+            hello, self._hello = self._hello, {}
+            self._send(hello)
+            self._receive()
+        self._send(request)
+        return self._receive()
+
+    def close(self) -> None:
+        """End the process."""
+        self._end()
+
+    def _send(self, message: Any) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(_framed(message))
+            self._process.stdin.flush()
+        except OSError:
+            raise ProblemFault(f"problem {self.name}: its process has ended; it may need more memory") from None
+
+    def _receive(self) -> Any:
+        assert self._process.stdout is not None
+        deadline = time.monotonic() + SECONDS
+        length = _LENGTH.unpack(self._read(_LENGTH.size, deadline))[0]
+        # Data alone: what the file has made of the process must not run here.
+        answer = torch.load(io.BytesIO(self._read(length, deadline)), weights_only=True)
+        if "error" in answer:
+            raise ProblemFault(f"problem {self.name}: {answer['error']}")
+        return answer["value"]
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        assert self._process.stdout is not None
+        handle, parts, missing = self._process.stdout.fileno(), [], count
+        while missing:
+            if not select.select([handle], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                self.close()
+                raise ProblemFault(f"problem {self.name}: took longer than {SECONDS:.0f} seconds; cut its sizes")
+            part = os.read(handle, min(missing, 1 << 24))
+            if not part:
+                raise ProblemFault(f"problem {self.name}: its process has ended; it may need more memory than there is")
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    process.wait()
+
+
+def _framed(message: Any) -> bytes:
+    data = io.BytesIO()
+    torch.save(message, data)
+    return _LENGTH.pack(data.getbuffer().nbytes) + data.getvalue()
+
+
+class _Server:
+    """The child's side: builds inputs and calls the reference."""
+
+    def __init__(self, hello: dict[str, Any]) -> None:
+        self.problem = Problem(hello["contract"], hello["name"], hello["text"], hello["divisor"], hello["kept"])
+        self.training = hello["training"]
+        self.calls: dict[tuple[str, int], Call] = {}
+
+    def answer(self, request: dict[str, Any]) -> Any:
+        sizes = self.problem.sizes(request["which"])[request["number"]]
+        key = (request["which"], request["number"])
+        if request["do"] == "build":
+            model, inputs = self.problem.build(sizes, request["seed"])
+            call = self.calls[key] = Call(self.problem, model, inputs, self.training)
+            arguments = call.data(inputs)
+            arguments += call.gradients(arguments, request["seed"])
+            return {"arguments": arguments, "init": list(self.problem.init(sizes).values())}
+        if key not in self.calls:
+            self.answer({**request, "do": "build", "seed": 0})
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64 if request["double"] else torch.float32)
+        try:
+            return self.calls[key](*request["arguments"])
+        finally:
+            torch.set_default_dtype(before)
+
+
+def main() -> None:
+    """Serve until the parent closes its end."""
+    limit_memory()
+    torch.set_num_threads(1)
+    reading, writing = os.dup(0), os.dup(1)
+    with open(os.devnull, "r+") as nothing:  # the file may print
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(nothing.fileno(), 1)
+    server: _Server | None = None
+    with os.fdopen(reading, "rb") as incoming, os.fdopen(writing, "wb") as outgoing:
+        while head := incoming.read(_LENGTH.size):
+            request = torch.load(io.BytesIO(incoming.read(_LENGTH.unpack(head)[0])), weights_only=False)
+            try:
+                if server is None:
+                    server = _Server(request)
+                    answer: dict[str, Any] = {"value": None}
+                else:
+                    answer = {"value": server.answer(request)}
+                framed = _framed(answer)
+            except ProblemError as error:
+                framed = _framed({"error": str(error)})
+            except (MemoryError, Exception) as error:  # whatever PyTorch or the file raises
+                framed = _framed({"error": f"{type(error).__name__}: {error}"[:500]})
+            outgoing.write(framed)
+            outgoing.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The suite of chosen sizes: an operator's own cases first, then calls to be timed."""
+
+import pytest
+import torch
+
+from bringup.clients.recording import RecordingSet, find_set
+from bringup.errors import ConfigError
+from bringup.suites import get_suite
+
+SMALL = get_suite("shaped:?small=1")
+
+
+def test_chosen_cases_follow_the_operator_s_own():
+    operator, own = SMALL.operator("mm"), SMALL.base.operator("mm")
+    assert operator.case_counts["bfloat16"] == own.case_counts["bfloat16"] + 3
+    first = own.case_counts["bfloat16"]
+    assert SMALL.timed("mm")["bfloat16"] == (first, first + 1, first + 2)
+    cases = {case.case.index: case for case in SMALL.materialise("mm", "bfloat16")}
+    assert max(cases) == first + 2
+    chosen = cases[first]
+    assert [(t.shape, t.dtype) for t in chosen.args] == [((128, 128), torch.bfloat16)] * 2
+    again = SMALL.materialise("mm", "bfloat16")[-3]
+    assert all(torch.equal(a, b) for a, b in zip(again.args, chosen.args, strict=True))
+    other = SMALL.materialise("mm", "bfloat16", seed=1)[-3]
+    assert not torch.equal(other.args[0], chosen.args[0])
+    result = chosen.reference(*chosen.args)
+    limits = chosen.standard.limits(chosen.args, {}, result, (chosen.args, {}))
+    assert not limits.outputs[0].wrong(result, result).any()
+    assert limits.outputs[0].wrong(result, result * 1.5).any()
+
+
+def test_every_operator_of_the_shipped_calls_is_recorded_and_has_three_sizes_of_both_kinds():
+    recorded = RecordingSet(find_set("vpe-pe64")).operators()
+    assert set(SMALL.calls) <= set(recorded)
+    assert {(len(calls.calls), len(calls.small)) for calls in SMALL.calls.values()} == {(3, 3)}
+
+
+@pytest.mark.parametrize("name", sorted(SMALL.calls))
+def test_small_calls_can_be_made(name):
+    cases = list(SMALL._chosen(SMALL.base.materialise(name, "float32"), name, "float32", 0))
+    assert len(cases) == 3
+    for case in cases:
+        case.reference(*case.args, **case.kwargs)
+
+
+def test_large_calls_fit_any_gpu_and_are_larger_than_the_small_ones():
+    large = get_suite("shaped")
+    for name, calls in large.calls.items():
+        for call, small in zip(calls.calls, calls.small, strict=True):
+            total, less = (sum(map(elements, flat(one))) for one in (call, small))
+            assert 16 * less <= total <= 1 << 27, (name, call)
+
+
+def flat(value):
+    if isinstance(value, list | tuple):
+        return [text for one in value for text in flat(one)]
+    return [value] if isinstance(value, str) else []
+
+
+def elements(text):
+    product = 1
+    for size in text.partition("[")[2].rstrip("]").split(","):
+        product *= int(size)
+    return product
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("own: {mm: {calls: [['f[4, x]']]}}", r"mm: 'f\[4, x\]' is no tensor"),
+        ("own: {no_such: {calls: [['f[4]']]}}", "no_such"),
+        ("operators: {a: [mm]}", "operators.a: no such kind"),
+        ("own: {mm: {calls: 3}}", "field own.mm.calls"),
+        ("own: {mm: {calls: [['p4[5]']]}}", "takes more than there are"),
+        ("own: [", "not YAML|line|expected"),
+    ],
+)
+def test_a_file_of_no_use_says_so(tmp_path, text, words):
+    path = tmp_path / "shapes.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        list(get_suite(f"shaped:{path}").operators())
+
+
+def test_a_file_of_one_s_own(tmp_path):
+    path = tmp_path / "shapes.yaml"
+    path.write_text("own: {add: {calls: [['f[7, 9]', 'f[9]']], kwargs: {alpha: 2}, dtypes: [float16]}}\n")
+    suite = get_suite(f"shaped:{path}")
+    assert [operator.name for operator in suite.operators()] == ["add"]
+    case = suite.materialise("add", "float16")[-1]
+    assert case.args[1].shape == (9,)
+    assert case.kwargs == {"alpha": 2}
+    assert suite.digest() != get_suite("shaped").digest()
