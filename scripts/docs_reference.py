@@ -6,6 +6,7 @@ Usage: python scripts/docs_reference.py [--check]
 - docs/configuration.md  from the configuration's fields, defaults and comments
 - docs/audit.md          the table of what a gate publishes and a prompt says, from the shipped cases and the templates
 - docs/decisions/index.md from the first lines of the decisions
+- docs/models.md         the table of models, from docs/models.json, and docs/drawings/losses.svg
 - docs/drawings/*.svg    from the state machine's table and the rooms' import contract
 """
 
@@ -27,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import docs_drawings
+import docs_losses
 import typer
 import yaml
 from annotated_types import Ge, Gt, Le, Lt
@@ -34,6 +36,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from bringup import config as config_module
 from bringup.cli.main import build_app
 from bringup.config import RunConfig, Section
+from bringup.models import records, tables
 from bringup.prompts import asked
 from bringup.suites._additions import shipped_additions
 from bringup.suites.audit import FAMILIES
@@ -50,6 +53,8 @@ def pages() -> dict[str, str]:
         "configuration.md": configuration_page(),
         "audit.md": audit_page((ROOT / "docs" / "audit.md").read_text(encoding="utf-8")),
         "decisions/index.md": decisions_page(ROOT / "docs" / "decisions"),
+        "models.md": models_page((ROOT / "docs" / "models.md").read_text(encoding="utf-8")),
+        "drawings/losses.svg": docs_losses.losses(ROOT),
     }
     return made | {f"drawings/{name}.svg": text for name, text in docs_drawings.drawings(ROOT).items()}
 
@@ -80,6 +85,16 @@ def taught() -> str:
             shown = sentence if family == next(f for f in FAMILIES if asked()[f] == sentence) else "(the same)"
             rows.append((f"`{family}`", f"{cases[family]:,}", str(len(operators[family])), cell(shown)))
     return table(("family", "cases", "operators", "the prompt says"), rows)
+
+
+# Models -----------------------------------------------------------------------------------------------------------
+
+
+def models_page(page: str) -> str:
+    """Return the page on models with the table of what was measured last, in docs/models.json."""
+    found = tables.markdown(records.load(ROOT / "docs" / "models.json"))
+    head, _, rest = page.partition(TAUGHT)
+    return f"{head}{TAUGHT}\n\n{found}\n\n{TAUGHT_END}{rest.partition(TAUGHT_END)[2]}"
 
 
 # The command line -------------------------------------------------------------------------------------------------

@@ -4,50 +4,79 @@ python scripts/gate_breadth.py              # all operators, some minutes
 python scripts/gate_breadth.py --check      # whether the file is what would be written for some operators
 python scripts/gate_breadth.py --family ranks --family scales    # these families anew; all else stays as it is
 python scripts/gate_breadth.py --ops gradient,lu_unpack          # these operators anew
+python scripts/gate_breadth.py --suite aten --jobs 2             # overloads, with the values that show errors
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import random
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.progress import track
 
-from bringup.audit.breadth import breadth_of, with_families, write_breadth
+from bringup.audit.breadth import breadth_of, overload_breadth, with_families, write_breadth
 from bringup.suites import get_suite, select
 
-FILE = Path(__file__).parents[1] / "src" / "bringup" / "suites" / "data" / "gate-breadth.json"
+DATA = Path(__file__).parents[1] / "src" / "bringup" / "suites" / "data"
+FILES = {"opinfo": "gate-breadth.json", "aten": "aten-breadth.json"}
+KEPT_EVERY = 20  # operators after which the file is written: an interrupted call goes on with --ops
+
+
+def choice(task: tuple[str, str, Sequence[str] | None, dict[str, list[str]]]) -> tuple[str, dict[str, list[str]]]:
+    """Return an operator's name and choice; one process has one thread."""
+    import torch
+
+    name, suite, families, known = task
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    audit = get_suite(f"{suite}-audit" if suite == "aten" else "audit")
+    operator = audit.operator(name)
+    if suite == "aten":
+        return name, overload_breadth(operator)
+    return name, with_families(known, operator, families) if families else breadth_of(operator, audit.materialise)
 
 
 def main() -> int:
     """Return 0, or 1 when `--check` finds another choice than the file's."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", default="opinfo", choices=FILES, help="whose gates")
     parser.add_argument("--check", action="store_true", help="compare with the file instead of writing it")
     parser.add_argument("--sample", type=int, default=12, help="operators that --check looks at")
     parser.add_argument("--ops", default="all", help="globs, separated by commas: choose for these alone")
     parser.add_argument("--family", action="append", help="choose again of this family alone; may be repeated")
+    parser.add_argument("--missing", action="store_true", help="only operators that the file does not have yet")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    audit = get_suite("audit")
-    operators = [operator for operator in audit.operators() if operator.exclusion is None]
-    shipped = json.loads(FILE.read_text(encoding="utf-8"))["operators"]
-    if not options.check:
-        for operator in track(select(audit, options.ops.split(",")), "choosing"):
-            known = shipped.get(operator.name, {})
-            anew = with_families(known, operator, options.family) if options.family else breadth_of(operator, audit)
-            shipped[operator.name] = anew
-        ordered = {operator.name: shipped.get(operator.name, {}) for operator in operators}
-        print(f"{write_breadth(FILE, ordered)} cases of {sum(map(bool, ordered.values()))} operators in {FILE.name}")
-        return 0
-    wrong = [
-        o.name for o in random.sample(operators, options.sample) if breadth_of(o, audit) != shipped.get(o.name, {})
-    ]
+    if options.suite == "aten" and options.family:
+        parser.error("--family chooses again for the suite opinfo only")
+    path = DATA / FILES[options.suite]
+    suite = get_suite(options.suite)
+    operators = [operator.name for operator in suite.operators() if operator.exclusion is None]
+    shipped = json.loads(path.read_text(encoding="utf-8"))["operators"] if path.is_file() else {}
+    chosen = [operator.name for operator in select(suite, options.ops.split(","))]
+    if options.missing:
+        chosen = [name for name in chosen if name not in shipped]
+    if options.check:
+        chosen = random.sample(chosen, min(options.sample, len(chosen)))
+    tasks = [(name, options.suite, options.family, shipped.get(name, {})) for name in chosen]
+    wrong, written = [], 0
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        for done, (name, found) in enumerate(track(pool.imap(choice, tasks), "choosing", total=len(tasks)), 1):
+            if options.check and found != shipped.get(name, {}):
+                wrong.append(name)
+            shipped[name] = found
+            if not options.check and (done % KEPT_EVERY == 0 or done == len(tasks)):
+                written = write_breadth(path, {name: shipped[name] for name in operators if name in shipped})
     for name in wrong:
-        print(f"{FILE.name}: {name} would be chosen otherwise; write it anew with scripts/gate_breadth.py")
+        print(f"{path.name}: {name} would be chosen otherwise; write it anew with scripts/gate_breadth.py")
+    if not options.check:
+        print(f"{written} cases of {sum(map(bool, shipped.values()))} operators in {path.name}")
     return 1 if wrong else 0
 
 

@@ -114,6 +114,8 @@ class Environment(Record):
     keep_going: bool = False
     isolation: Any = ""  # which protections of the guest were on, which were missing and why
     references: dict[str, Any] = Field(default_factory=dict)  # instructions and threads that they were computed with
+    # of the cases that passed: the dtypes of each argument's tensors, by position ("0") or keyword ("out")
+    argument_dtypes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     launches: int = 0  # of the gate's cases
     skipped: dict[str, int] = Field(default_factory=dict)  # cases that were not asked for, by reason
     reruns: dict[str, dict[str, float]] = Field(default_factory=dict)  # by guard: runs and seconds
@@ -147,6 +149,7 @@ class Verdict(Record):
     failures: tuple[CaseResult, ...] = ()  # with keep-going: every failing case
     others: tuple[Verdict, ...] = ()  # failures of other kinds in later cases, when asked for; without their own
     compiled: dict[str, int] = Field(default_factory=dict)  # toolchain -> kernel specialisations compiled
+    resources: tuple[dict[str, Any], ...] = ()  # of these: target, kernel, and by name what it takes of its device
     profile: tuple[dict[str, Any], ...] = ()  # when asked for: the target's counters of each launch, with its case
     seconds: float = 0.0
     environment: Environment = Environment()

@@ -12,6 +12,7 @@ from bringup.clients.recording import (
     Manifest,
     Recording,
     RecordingSet,
+    chosen_operators,
     find_set,
     read_recordings,
     recorded_operators,
@@ -42,6 +43,30 @@ def records(operator: str) -> list[Recording]:
 
 
 OPERATORS = ["T", "exp", "t", "odd/../name%2F"]
+
+
+def test_the_chosen_operators_are_recorded_and_show_everything() -> None:
+    """The list that `make run` replays: scripts/choose_recordings.py makes it by the rule that stands there."""
+    from bringup.suites import get_suite
+
+    chosen, recorded = chosen_operators("vpe-pe64"), recorded_operators("vpe-pe64")
+    assert len(chosen) == len(set(chosen)) == 100
+    assert set(chosen) < set(recorded)
+    category = {op.name: op.category for op in get_suite("opinfo").operators()}
+    for kind in {category[name] for name in recorded}:
+        there = sum(category[name] == kind for name in recorded)
+        assert sum(category[name] == kind for name in chosen) >= min(3, there), kind
+    dialogs = RecordingSet(find_set("vpe-pe64"))
+    assert sum(len(dialogs.dialog(name)) > 1 for name in chosen) >= 25
+
+
+def test_a_set_without_a_list_is_chosen_whole_and_a_stale_list_is_told(folder: Path) -> None:
+    assert chosen_operators(folder) == sorted(OPERATORS)
+    (folder / "chosen.txt").write_text("# some\nexp  # this one\n\nT\n")
+    assert chosen_operators(folder) == ["exp", "T"]
+    (folder / "chosen.txt").write_text("gone\n")
+    with pytest.raises(FormatError, match="'gone' has no recorded dialogs"):
+        chosen_operators(folder)
 
 
 def test_candidates_are_what_edits_have_come_to(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from library_testkit import bundle, make_library
 
 import bringup
 from bringup.library import KernelFailed, Library, LibraryError, NotEnabled, NotServed, WrongDevice, parse_when
-from bringup.library.adding import add_judged, add_unjudged
+from bringup.library.adding import add_judged, add_unjudged, dtypes_noted
 from bringup.library.enabling import active
 
 
@@ -409,3 +409,70 @@ def test_numbers_and_signatures_are_not_mixed_up(on: Any) -> None:
     same(x + 2.5, torch.full((3,), 3.5))
     for n in (1, 2, 3, 70):
         same(torch.ones(n).to("vpe") + n, torch.full((n,), n + 1.0))
+
+
+def judged_with(path: Path, **dtypes: tuple[str, ...]) -> Path:
+    """A library of `add.out` whose cases gave its arguments these dtypes."""
+    library = Library.create(path, "vpe:permissive")
+    given = {"0": ("float32", "int32"), "1": ("float32", "int32"), "out": ("float32", "int32"), **dtypes}
+    add_judged(library, bundle("add.out", ADD, argument_dtypes=given), origin="a test")
+    return library.path
+
+
+def test_a_kernel_serves_the_dtypes_of_its_gate_and_no_others(tmp_path: Path) -> None:
+    path = judged_with(tmp_path / "kernels")
+    x, n = torch.randn(3), torch.arange(3, dtype=torch.int32)
+    with bringup.enable(path, device="vpe:permissive"):
+        same(x.to("vpe") + n.to("vpe"), x + n)
+        same(n.to("vpe") + 1, n + 1)
+        for other in (torch.bool, torch.float16, torch.int64):
+            name = str(other).removeprefix("torch.")
+            refused = rf"aten::add\.out .*argument 'self' is {name} .*only float32, int32.*captured:.*--ops add\.out"
+            for _ in range(2):  # the second time from the signatures that are known
+                with pytest.raises(NotServed, match=refused):
+                    n.to(other).to("vpe") + n.to("vpe")
+        with pytest.raises(NotServed, match="argument 'other' is bool"):
+            x.to("vpe") + (x > 0).to("vpe")
+        b = (x > 0).to("vpe")
+        with pytest.raises(NotServed, match="argument 'self' is bool"):
+            b += b
+
+
+def test_calls_in_other_dtypes_go_to_the_cpu_where_asked_for(tmp_path: Path) -> None:
+    path = judged_with(tmp_path / "kernels")
+    b = torch.tensor([True, False])
+    with bringup.enable(path, device="vpe:permissive", fallback="cpu") as enabled:
+        same(b.to("vpe") + b.to("vpe"), b + b)
+        assert enabled.fallbacks == {"add.out": 1}
+        same(torch.ones(2).to("vpe") + 1, torch.full((2,), 2.0))
+        assert enabled.calls()["add.out"] == 1
+
+
+def test_a_result_in_another_dtype_than_the_gates_is_not_served(tmp_path: Path) -> None:
+    path = judged_with(tmp_path / "kernels", out=("int32",))
+    with bringup.enable(path, device="vpe:permissive"):
+        n = torch.arange(3, dtype=torch.int32)
+        same(n.to("vpe") + n.to("vpe"), n + n)
+        with pytest.raises(NotServed, match="argument 'out' is float32"):
+            torch.ones(3).to("vpe") + 1
+
+
+def test_the_index_keeps_the_dtypes_and_older_judgements_can_be_completed(tmp_path: Path) -> None:
+    library = Library.open(judged_with(tmp_path / "kernels"))
+    noted = library.entries[0].judged[0].argument_dtypes
+    assert dict(noted)["out"] == ("float32", "int32")
+    older = Library.create(tmp_path / "older", "vpe:permissive")
+    add_judged(older, bundle("relu", RELU, passed_by_dtype={"float32": 1, "int64": 1}), origin="a test")
+    assert not Library.open(older.path).entries[0].judged[0].argument_dtypes
+    assert dtypes_noted(older) == 1
+    assert dict(Library.open(older.path).entries[0].judged[0].argument_dtypes) == {"0": ("float32", "int64")}
+    assert dtypes_noted(older) == 0
+    assert not older.problems()
+
+
+def test_a_number_in_a_tensors_place(tmp_path: Path) -> None:
+    library = Library.create(tmp_path / "kernels", "vpe:permissive")
+    add_judged(library, bundle("copysign.out", ADD), origin="a test")
+    with bringup.enable(library, device="vpe:permissive"):
+        # the kernel adds: what is tried here is that PyTorch says how large its result is
+        same(torch.copysign(torch.ones(3).to("vpe"), -2.0), torch.full((3,), -1.0))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -178,6 +180,9 @@ def test_results_survive_their_file(tmp_path: Path) -> None:
     assert math.isnan(found.losses[1])
     assert found.loss_error == math.inf
     assert found.operators == result().operators
+    records.save([result(model="bert")], path)
+    records.save([result(steps=9)], path)
+    assert [(one.model, one.steps) for one in records.load(path)] == [("gpt", 9), ("bert", 2)]
     assert "| `gpt` | 12,345 | 2 |" in tables.markdown([found])
     for text, said in (("{", "no results"), ('{"format": 9}', "format 9"), ("[]", "no results")):
         path.write_text(text)
@@ -225,10 +230,24 @@ def test_the_commands(tmp_path: Path) -> None:
     assert list(rows) == catalog.names()
     assert rows["gpt"]["loss_tolerance"] == 1e-4
     path = tmp_path / "models.json"
-    records.save([result(), result(status="passed", losses=[2.0, 1.0], loss_error=0.0)], path)
+    records.save([result(), result(model="bert", status="passed", losses=[2.0, 1.0], loss_error=0.0)], path)
     shown = CliRunner().invoke(build_app(), ["models", "show", str(path), "--operators"])
     assert shown.exit_code == 1
     assert "gpt: differs" in shown.output
     assert "1 of 2 models pass" in shown.output
     records.save([result(status="passed", losses=[2.0, 1.0], loss_error=0.0)], path)
     assert CliRunner().invoke(build_app(), ["models", "show", str(path)]).exit_code == 0
+
+
+def test_models_are_programs_for_bisect_and_capture() -> None:
+    from bringup.cli.bisect import _program
+
+    script, arguments = _program(Path("model:gpt"), ["--steps", "1"])
+    assert script.is_file()
+    assert arguments == ["gpt", "--steps", "1"]
+    assert _program(Path("train.py"), ["1"]) == (Path("train.py"), ["1"])
+    with pytest.raises(UnknownName, match="did you mean gpt"):
+        _program(Path("model:gptt"), [])
+    command = [sys.executable, "-m", "bringup.models", "dlrm", "--device", "cpu", "--steps", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len([float(loss) for loss in done.stdout.split()]) == 2

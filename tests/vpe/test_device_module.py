@@ -235,3 +235,12 @@ def test_many_threads_at_once() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_data_loaders_may_pin_memory(workers: int) -> None:
+    assert torch.equal(torch.arange(3).pin_memory(), torch.arange(3))
+    data = torch.utils.data.TensorDataset(torch.arange(6.0))
+    loader = torch.utils.data.DataLoader(data, batch_size=3, pin_memory=True, num_workers=workers)
+    moved = [batch.to("vpe", non_blocking=True).cpu().tolist() for (batch,) in loader]
+    assert moved == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]

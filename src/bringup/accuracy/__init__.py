@@ -5,9 +5,13 @@ An operator is exact, rounding or accumulating; some are composite, and for some
 here depends on the instructions, threads or libraries of the host. docs/decisions/0029-what-right-means.md says why.
 """
 
+from bringup.accuracy._chance import ALARM, balanced, follows, independent
 from bringup.accuracy._limits import Limit, Limits, Standard
 from bringup.accuracy._numbers import FLOATS
 from bringup.accuracy._table import KINDS, Kind, Rule, rule_of, table
 from bringup.accuracy._twin import copy_arguments
 
-__all__ = ["FLOATS", "KINDS", "Kind", "Limit", "Limits", "Rule", "Standard", "copy_arguments", "rule_of", "table"]
+__all__ = [
+    "ALARM", "FLOATS", "KINDS", "Kind", "Limit", "Limits", "Rule", "Standard", "balanced", "copy_arguments", "follows",
+    "independent", "rule_of", "table",
+]  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from bringup.audit._trivial import Expected, Tally, expected_of, judge, passes
-from bringup.errors import BringupError
+from bringup.errors import BringupError, ConfigError
 from bringup.judge._codec import tensors_of
 from bringup.suites import CaseInputs, Suite, get_suite
 
@@ -36,7 +36,9 @@ def judge_gate(suite: Suite, name: str) -> dict[str, Any]:
 
 def choose(suite: Suite, name: str, refuse: dict[str, list[str]]) -> dict[str, Any]:
     """Choose, by dtype, the fewest and plainest audit cases that refuse the given candidates."""
-    audit = get_suite("audit")
+    if suite.audit is None:
+        raise ConfigError(f"suite {suite.name}", "has no audit", "there are no cases to choose from")
+    audit = get_suite(suite.audit)
     chosen, left = [], {}
     for dtype, wanted in refuse.items():
         first = _first(suite, name, dtype)

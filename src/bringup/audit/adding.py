@@ -10,7 +10,7 @@ from bringup.audit.definition import definitions
 from bringup.audit.vacuity import Choices, OperatorResult
 from bringup.config import ALONE
 from bringup.errors import ConfigError
-from bringup.suites import Addition, read_additions, torch_build, write_additions
+from bringup.suites import FILES, Addition, read_additions, torch_build, write_additions
 
 VACUOUS = "vacuous:"  # reasons of cases that were added because a trivial candidate passed
 
@@ -18,14 +18,16 @@ VACUOUS = "vacuous:"  # reasons of cases that were added because a trivial candi
 def additions_path(suite: str) -> Path:
     """Return the additions file of a suite as `get_suite` names it: PATH of `opinfo:PATH`, else the shipped file.
 
-    Raises ConfigError for a suite that is to have no additions.
+    Raises ConfigError for a suite that is to have no additions, or that cannot have any.
     """
-    given = suite.partition(":")[2]
+    base, _, given = suite.partition(":")
+    if base not in FILES:
+        raise ConfigError(f"suite {suite}", "takes no gate additions", f"suites that do: {', '.join(FILES)}")
     if given == ALONE:
         raise ConfigError(
-            f"suite {suite}", "has no file of additions to write to", "name one as opinfo:PATH, or in --out"
+            f"suite {suite}", "has no file of additions to write to", f"name one as {base}:PATH, or in --out"
         )
-    return Path(given) if given else Path(str(files("bringup.suites"))) / "data" / "gate-additions.yaml"
+    return Path(given) if given else Path(str(files("bringup.suites"))) / "data" / FILES[base][0]
 
 
 def add_choices(choices: Iterable[Choices], suite: str, path: Path | None = None) -> tuple[Path, int]:

@@ -8,15 +8,17 @@ writes the file that ships.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bringup.operators import Operator
-from bringup.suites import CaseInputs, Suite, torch_build
+from bringup.suites import CaseInputs, torch_build
 from bringup.suites._additions import family_of
+from bringup.suites.aten_audit import AtenAuditSuite
 from bringup.suites.audit import FAMILIES
 from bringup.suites.audit._draws import cases_by_key, cases_of_family
 from bringup.suites.audit._tree import elements
@@ -67,8 +69,14 @@ KINDS = (
 )
 
 
-def breadth_of(operator: Operator, audit: Suite) -> dict[str, list[str]]:
-    """Choose the cases of one operator: keys of the audit suite, drawn with `SEED`, by dtype."""
+Build = Callable[[str, str, int], Sequence[CaseInputs]]  # (operator, dtype, seed) -> all that the families have
+
+
+def breadth_of(operator: Operator, build: Build) -> dict[str, list[str]]:
+    """Choose the cases of one operator: keys of the audit suite, drawn with `SEED`, by dtype.
+
+    `build` is the audit's way to its cases.
+    """
     built: dict[str, Sequence[CaseInputs]] = {}
     chosen: dict[str, list[str]] = {}
     for kind in KINDS:
@@ -76,13 +84,13 @@ def breadth_of(operator: Operator, audit: Suite) -> dict[str, list[str]]:
         if dtype is None:
             continue
         if dtype not in built:
-            built[dtype] = audit.materialise(operator.name, dtype, SEED)
+            built[dtype] = build(operator.name, dtype, SEED)
         cases = [c for c in built[dtype] if c.notes["family"] == kind.family and _elements(c) <= MOST]
         keys = chosen.setdefault(dtype, [])
         keys += [key for key in dict.fromkeys(c.notes["key"] for c in _wanted(kind, cases)) if key not in keys]
     for dtype, key in _missing(built, chosen):
         chosen.setdefault(dtype, []).append(key)
-    return {dtype: steady for dtype, keys in chosen.items() if (steady := _steady(operator.name, dtype, keys))}
+    return {dtype: steady for dtype, keys in chosen.items() if (steady := _steady(operator, dtype, keys))}
 
 
 def with_families(
@@ -95,7 +103,7 @@ def with_families(
         if kind.family in families and dtype is not None:
             built = cases_of_family(operator.name, dtype, SEED, kind.family)
             keys = [c.notes["key"] for c in _wanted(kind, [c for c in built if _elements(c) <= MOST])]
-            found.setdefault(dtype, []).extend(_steady(operator.name, dtype, list(dict.fromkeys(keys))))
+            found.setdefault(dtype, []).extend(_steady(operator, dtype, list(dict.fromkeys(keys))))
     return {dtype: keys for dtype, keys in found.items() if keys}
 
 
@@ -119,32 +127,55 @@ CHOSEN = (
 CHOSEN_HALF = ("accuracy/1500-values/", "accuracy/the-whole-range/", "accuracy/from-", "accuracy/41x600-over-1-far")
 
 
-def accuracy_of(operator: Operator) -> dict[str, list[str]]:
-    """Choose the cases of one operator that show errors of values: keys of the audit suite, drawn with `SEED`."""
+def accuracy_of(operator: Operator, build: Build | None = None) -> dict[str, list[str]]:
+    """Choose the cases of one operator that show errors of values: keys of the audit suite, drawn with `SEED`.
+
+    `build`: as for `breadth_of`; by default the families of the suite `audit` are built alone.
+    """
     half = next((dtype for dtype in ("bfloat16", "float16") if dtype in operator.dtypes), None)
     found: dict[str, list[str]] = {}
     for dtype, families, wanted in (("float32", ("accuracy", "values"), CHOSEN), (half, ("accuracy",), CHOSEN_HALF)):
         if dtype is None or dtype not in operator.dtypes:
             continue
-        keys = [
-            case.notes["key"]
-            for family in families
-            for case in cases_of_family(operator.name, dtype, SEED, family)
-            if case.notes["key"].startswith(wanted) and _elements(case) <= MOST
-        ]
-        if steady := _steady(operator.name, dtype, keys):
+        if build is None:
+            built = [case for family in families for case in cases_of_family(operator.name, dtype, SEED, family)]
+        else:
+            built = [case for case in build(operator.name, dtype, SEED) if case.notes["family"] in families]
+        keys = [case.notes["key"] for case in built if case.notes["key"].startswith(wanted) and _elements(case) <= MOST]
+        if steady := _steady(operator, dtype, keys):
             found[dtype] = steady
     return found
 
 
-def _steady(operator: str, dtype: str, keys: Sequence[str]) -> list[str]:
+def overload_breadth(operator: Operator) -> dict[str, list[str]]:
+    """Choose the cases of an overload of `aten-audit`: breadth, then values that show errors."""
+    wanted: dict[str, set[str]] = {}
+    for kind in KINDS:
+        if dtype := _dtype(operator.dtypes, kind.dtype):
+            wanted.setdefault(dtype, set()).add(kind.family)
+    audit = AtenAuditSuite()
+
+    @functools.cache
+    def build(name: str, dtype: str, seed: int) -> Sequence[CaseInputs]:
+        return audit.every_case(name, dtype, seed, tuple(wanted.get(dtype, ())))
+
+    chosen = breadth_of(operator, build)
+    for dtype, keys in accuracy_of(operator, build).items():
+        known = chosen.setdefault(dtype, [])
+        known += [key for key in keys if key not in known]
+    return chosen
+
+
+def _steady(operator: Operator, dtype: str, keys: Sequence[str]) -> list[str]:
     """Return the keys that are there whenever they are asked for.
 
     PyTorch's sums differ a little with the address of the memory: a draft at the edge of what the audit takes may be
-    left out the next time.
+    left out the next time. For overloads, whose cases are built twice over, that is left to the gate: it goes without.
     """
+    if operator.suite == AtenAuditSuite.name:
+        return list(keys)
     for _ in range(2):
-        found = cases_by_key(operator, dtype, SEED, keys)
+        found = cases_by_key(operator.name, dtype, SEED, keys)
         keys = [key for key in keys if key in found]
     return list(keys)
 

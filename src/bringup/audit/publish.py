@@ -10,7 +10,7 @@ from typing import Any
 from bringup.audit.helper import ask
 from bringup.audit.records import AuditRecord, family_of_result
 from bringup.errors import BringupError, ConfigError
-from bringup.suites import Addition, Additions, read_additions, torch_build, write_additions
+from bringup.suites import FILES, Addition, Additions, get_suite, read_additions, torch_build, write_additions
 from bringup.verdict import CaseResult
 
 MOST_PUBLISHED = 6  # cases of one operator: the audit keeps the rest to itself
@@ -94,8 +94,7 @@ def _located(
         for result in results:
             wanted.setdefault(result.case.dtype, []).append(result.case.index)
         basis = records[operator].basis
-        additions = basis.suite.partition(":")[2]
-        suite = f"audit:{additions}" if additions else "audit"
+        suite = get_suite(basis.suite).audit or basis.suite
         groups.setdefault(suite, []).append({"operator": operator, "locate": wanted, "seed": basis.seed})
     answers: list[dict[str, Any]] = []
     for suite, questions in groups.items():
@@ -104,11 +103,18 @@ def _located(
 
 
 def default_path(records: Iterable[AuditRecord]) -> Path:
-    """Return the additions file that the audited gates used, else `gate-additions.yaml` in the working directory.
+    """Return the additions file that the audited gates used, else one with the shipped file's name in this folder.
 
-    Raises BringupError when the records used several.
+    Raises BringupError when the records used several, and for a suite without additions.
     """
-    used = {record.basis.suite.partition(":")[2] for record in records} - {""}
+    specs = {record.basis.suite for record in records}
+    suites = {spec.partition(":")[0] for spec in specs}
+    if len(suites) > 1 or not suites <= FILES.keys():
+        raise BringupError(
+            f"the audits are of {', '.join(sorted(suites))}; cases can be published for one suite of "
+            f"{', '.join(FILES)} at a time"
+        )
+    used = {spec.partition(":")[2] for spec in specs} - {""}
     if len(used) > 1:
         raise BringupError(f"the audits used several additions files ({', '.join(sorted(used))}); name one")
-    return Path(used.pop()) if used else Path("gate-additions.yaml")
+    return Path(used.pop()) if used else Path(FILES[suites.pop()][0])

@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 from bringup.audit.definition import definition_of
 from bringup.audit.helper import ask
 from bringup.operators import Operator
-from bringup.suites import Additions, additions_for, cache_directory, torch_build
+from bringup.suites import additions_of, cache_directory, torch_build
 from bringup.verdict import Record
 
 # The trivial candidates, in the order of the table (their code is in `_trivial`).
@@ -176,9 +176,8 @@ class _Cache:
 
     def __init__(self, suite: str) -> None:
         self.path = cache_directory() / f"vacuity-{torch_build()}.jsonl"
-        base, _, additions = suite.partition(":")
-        self.base = f"{base}\0{_code()}"
-        self.additions = additions_for(additions or None) if base == "opinfo" else Additions()
+        self.base = f"{suite.partition(':')[0]}\0{_code()}"
+        self.additions = additions_of(suite)
         self.known: dict[str, dict[str, Any]] = {}
         try:
             text = self.path.read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from bringup.errors import ConfigError, StoreError
 from bringup.judge import JobTemplate, Judge, JudgeFault, open_judge
 from bringup.linter import lint
 from bringup.operators import DTYPES, Operator
-from bringup.suites import additions_for, get_suite
+from bringup.suites import additions_of, get_suite
 from bringup.targets import get_target
 from bringup.verdict import Environment, Verdict
 
@@ -131,7 +131,7 @@ def cases_digest() -> str:
     """Return a digest of the code that builds the audit's cases: what `Basis.cases` is now."""
     root = Path(str(files("bringup.suites")))
     state = hashlib.sha256()
-    for path in sorted([*root.glob("_opinfo_*.py"), *(root / "audit").glob("*.py")]):
+    for path in sorted([*root.glob("_opinfo_*.py"), *root.glob("_aten_*.py"), *(root / "audit").glob("*.py")]):
         state.update(path.read_bytes())
     return state.hexdigest()[:16]
 
@@ -141,7 +141,7 @@ class _Auditor:
         self.options = options
         self.gate_suite = get_suite(options.suite)
         self.audit_suite = get_suite(options.audit_suite)
-        self.additions = additions_for(options.suite.partition(":")[2] or None)
+        self.additions = additions_of(options.suite)
         self.dialect = get_target(options.target).dialect()
         self.template = JobTemplate(options.target, options.judge, compiles=options.compiles)
         self._faults: Counter[str] = Counter()

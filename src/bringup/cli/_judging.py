@@ -123,6 +123,8 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
         console.print(Text(f"  also {failure.kind}: {failure.case}: {failure.summary}"))
     dtypes = ", ".join(f"{dtype} {count}" for dtype, count in verdict.passed_by_dtype.items())
     compiled = ", ".join(f"{count} kernel specialisations for {name}" for name, count in verdict.compiled.items())
+    if verdict.resources:
+        _print_resources(verdict, console)
     from bringup.judge import isolation_warning
 
     console.print(
@@ -152,3 +154,33 @@ def _print_mismatch(mismatch: Mismatch, console: Console) -> None:
     errors = (("max abs", mismatch.max_abs_error), ("mean abs", mismatch.mean_abs_error))
     text = ", ".join(f"{name} {value:.4g}" for name, value in errors if value is not None)
     console.print(Text(f"error: {text} (right is {mismatch.rule})"))
+
+
+SHOWN_KERNELS = 12  # of a report of resources
+
+
+def _print_resources(verdict: Verdict, console: Console) -> None:
+    """What compiled kernels take of devices that need not be here, the hungriest first."""
+    table = Table(box=None, title="resources of compiled kernels", title_justify="left", padding=(0, 2, 0, 0))
+    for column in ("toolchain", "kernel", "registers", "spilled", "shared", "local", "occupancy", "instructions"):
+        table.add_column(column, justify="left" if column in {"toolchain", "kernel"} else "right")
+
+    def of(one: dict[str, object], *names: str) -> str:
+        return next((str(one[name]) for name in names if name in one), "–")
+
+    rows = sorted(verdict.resources, key=lambda one: -int(of(one, "registers", "vector registers").replace("–", "0")))
+    for one in rows[:SHOWN_KERNELS]:
+        share = one.get("share of most waves", one.get("share of most warps"))
+        table.add_row(
+            Text(str(one["target"])),
+            Text(str(one["kernel"])),
+            of(one, "registers", "vector registers"),
+            of(one, "vector registers spilled"),
+            of(one, "shared bytes"),
+            of(one, "local bytes a thread"),
+            "–" if share is None else f"{float(share):.0%}",
+            of(one, "instructions"),
+        )
+    console.print(table)
+    if len(rows) > SHOWN_KERNELS:
+        console.print(Text(f"{len(rows) - SHOWN_KERNELS} more: --json has them", style="dim"))

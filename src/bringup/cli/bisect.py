@@ -171,6 +171,11 @@ def _plain(value: Any) -> Any:
     return value.tolist() if value.size <= 64 else f"{value.size} numbers, sum {value.sum():.9g}"
 
 
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else f"{text[:160]} ... (--json has all)"
+
+
 def _print(found: dict[str, Any]) -> None:
     if found["unserved"]:
         names = ", ".join(sorted(found["unserved"]))
@@ -178,7 +183,7 @@ def _print(found: dict[str, Any]) -> None:
     if not found["faults"]:
         typer.echo(f"{found['metric']} agrees with the CPU's: {found['kernels']} kernels were called")
         return
-    typer.echo(f"{found['metric']}: {found['ours']} with our kernels, {found['cpu']} with the CPU's")
+    typer.echo(f"{found['metric']}: {_short(found['ours'])} with our kernels, {_short(found['cpu'])} with the CPU's")
     for fault in found["faults"]:
         rows = fault["kernels"]
         if len(rows) > 1:

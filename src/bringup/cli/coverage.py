@@ -127,7 +127,7 @@ def _setting(
         triton = ""
     header = Header(
         target=name,
-        library=str(folder) if folder else "",
+        library=_shown(folder) if folder else "",
         library_digest=f"{content}{' unjudged' if unjudged else ''}",
         kernels=kernel_digests(folder),
         enable=enable,
@@ -139,6 +139,12 @@ def _setting(
         eligible=eligible,
     )
     return Setting(name, folder, enable, unjudged, gradients, seconds), header
+
+
+def _shown(folder: Path) -> str:
+    """Name a folder as files that travel should: from here, where it is within; else by its last part."""
+    here = Path.cwd()
+    return str(folder.relative_to(here)) if folder.is_relative_to(here) else folder.name
 
 
 def _measure(
@@ -224,6 +230,7 @@ def _tell(results: Results, *, json_output: bool, markdown: bool) -> None:
             "measured": summary.measured,
             "statuses": dict(summary.statuses),
             "covered_by": dict(summary.how),
+            "pass_without_gradients": summary.forward,
             "forms": {
                 form: {"names_passed": a, "names": b, "cases_passed": c, "cases": d}
                 for form, (a, b, c, d) in summary.forms.items()
@@ -262,6 +269,7 @@ def _tables(results: Results, summary: Any) -> list[Shown]:
         ["  by a kernel of its own", str(summary.how["own"]), ""],
         ["  composed of others' kernels", str(summary.how["composed"]), ""],
         ["  needs no kernel", str(summary.how["none"]), ""],
+        ["gradients apart, pass", str(summary.forward), _percent(summary.forward, header.eligible)],
         ["kernels are missing", str(summary.statuses["missing"]), ""],
         ["fails otherwise", str(summary.statuses["failed"]), ""],
         ["not applicable to the device", str(summary.statuses["not_applicable"]), ""],

@@ -217,7 +217,10 @@ def verify(
     judge: Annotated[bool, typer.Option("--judge", help="Judge every kernel again, too.")] = False,
     ops: Annotated[list[str] | None, typer.Option("--ops", help="Only these overloads (repeatable).")] = None,
     target: TargetOption = None,
-    record: Annotated[bool, typer.Option("--record", help="Note passed judgements of --judge in the library.")] = False,
+    record: Annotated[
+        bool,
+        typer.Option("--record", help="Note passed judgements of --judge in the library, and what older ones lack."),
+    ] = False,
     jobs: JobsOption = 2,
     json_output: JsonOption = False,
 ) -> None:
@@ -230,12 +233,12 @@ def verify(
 
     from bringup.cli._library import judge as judge_all
     from bringup.cli._library import open_library
-    from bringup.errors import ConfigError
-    from bringup.library.adding import evidence_bytes, judged_of, refusal
+    from bringup.library.adding import dtypes_noted, evidence_bytes, judged_of, refusal
 
-    if record and not judge:
-        raise ConfigError("--record", "notes judgements", "add --judge")
     opened = open_library(library)
+    if record and not judge and not opened.problems():
+        completed = dtypes_noted(opened)
+        typer.echo(f"judgements of {completed} kernels were completed with the dtypes of their cases", err=True)
     problems = opened.problems()
     for op in ops or ():
         _chosen(opened, op)

@@ -66,7 +66,9 @@ def run(
         str | None, typer.Option(metavar="cpu", help="cpu: let the CPU compute what has no kernel; counted.")
     ] = None,
     unjudged: Annotated[bool, typer.Option("--unjudged", help="Let kernels serve that nobody judged, too.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the results there, as JSON.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the results there, as JSON; other models' stay.")
+    ] = None,
     operators: Annotated[bool, typer.Option("--operators", help="Show what served each operator.")] = False,
     json_output: JsonOption = False,
 ) -> None:
@@ -87,6 +89,8 @@ def run(
     chosen = catalog.chosen(names)
     if out is not None and not out.parent.is_dir():
         raise ConfigError(f"--out {out}", "its folder does not exist", "make it first")
+    if out is not None and out.exists():
+        records.load(out)  # an error now rather than after the training
     from bringup.cli._library import open_library
     from bringup.models import running
 

@@ -18,6 +18,7 @@ def register(app: typer.Typer) -> None:
     group.command("show")(show)
     group.command("check")(check)
     group.command("new")(new)
+    group.command("faults")(faults)
     app.add_typer(group, name="targets")
 
 
@@ -107,6 +108,40 @@ def check(
     counts = {status: sum(r.status == status for r in results) for status in marks}
     console.print(", ".join(f"{count} {status}" for status, count in counts.items()))
     if counts["failed"]:
+        raise typer.Exit(1)
+
+
+def faults(
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Compile those again that were seen with another compiler than today's.")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="With --retry: all of them.")] = False,
+    kernel_cache: Annotated[str, typer.Option(help="The folder of compiled kernels, beside which the ledger is.")] = "",
+    json_output: JsonOption = False,
+) -> None:
+    """List the kernels that a compiler has died of, and try them again.
+
+    Exit code 1 when one that was tried still fails.
+    """
+    from bringup.cli._faults import ledger_of, rows_of, try_again
+    from bringup.cli._output import make_console, print_json
+
+    ledger = ledger_of(kernel_cache)
+    tried = try_again(ledger, everything=everything) if retry else {}
+    rows = rows_of(ledger, tried)
+    if json_output:
+        print_json(rows)
+    elif not rows:
+        typer.echo(f"no compiler has died yet ({ledger.folder})")
+    else:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table("entry", "target", "kernel", "what died", "seen", "state")
+        for row in rows:
+            table.add_row(*(Text(str(row[name])) for name in ("entry", "target", "kernel", "how", "seen", "state")))
+        make_console().print(table)
+    if any(not compiles for compiles in tried.values()):
         raise typer.Exit(1)
 
 

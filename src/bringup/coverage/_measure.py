@@ -66,7 +66,7 @@ def measure(case: FormCase, serving: Serving, *, flushes: bool) -> Outcome:
         result, after, elsewhere, builtins = _run(case, serving)
     except Exception as error:  # whatever a kernel, its wrapper or PyTorch raises is the result
         lacks = missing_overload(error)
-        text = " ".join(f"{type(error).__name__}: {error}".split())
+        text = serving.plain(" ".join(f"{type(error).__name__}: {error}".split()))
         if lacks:
             # Which library it was, and how to make the kernel, is the same for every case.
             text = re.sub(r" in the library [^;(]*[^;( ]", "", text).partition("; make one: ")[0]

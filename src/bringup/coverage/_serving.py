@@ -5,6 +5,7 @@ torch.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -30,6 +31,10 @@ class Serving(Protocol):
     device: torch.device
     observes: bool
     """Whether calls of kernels are counted."""
+
+    def plain(self, text: str) -> str:
+        """Return a message without the place where the kernels are."""
+        ...
 
     def calls(self) -> tuple[Counter[str], Counter[str]]:
         """Return how often kernels were called so far, and how often PyTorch's decompositions served."""
@@ -70,6 +75,10 @@ class LibraryServing:
 
     def _enable(self, fallback: str | None) -> Any:
         return enable(self.library, self.target, fallback=fallback, unjudged=self.unjudged)
+
+    def plain(self, text: str) -> str:
+        """See `Serving`."""
+        return text.replace(f"{self.library.path}{os.sep}", "")
 
     def calls(self) -> tuple[Counter[str], Counter[str]]:
         """See `Serving`."""
@@ -131,6 +140,10 @@ class ModuleServing:
             raise ConfigError(f"--enable {spec}", f"registered no kernel of namespace aten for {self.kind}")
         self._key = key
         self._served: Counter[str] = Counter()
+
+    def plain(self, text: str) -> str:
+        """See `Serving`."""
+        return text
 
     def calls(self) -> tuple[Counter[str], Counter[str]]:
         """See `Serving`; on vpe nothing is counted."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bringup.coverage.records import FORMS, KEPT, Failure, Form, Kind, OperatorResult, Tally
+from bringup.coverage.records import FORMS, Failure, Form, Kind, OperatorResult, Tally, chosen_failures
 from bringup.errors import BringupError, EnvironmentFault
 
 START_SECONDS = 300.0  # for importing torch and OpInfo, on a busy machine
@@ -228,22 +228,9 @@ class Tallying:
         return OperatorResult(
             operator=self.operator, status=status, how=how, forms=forms, kernels=dict(self.kernels),
             composed=dict(self.composed), needs=needs,
-            gradient_only=tuple(name for name in needs if name not in self.forward), failures=_chosen(failures),
+            gradient_only=tuple(name for name in needs if name not in self.forward), failures=chosen_failures(failures),
             failed=dict(failed), reason=reason, seconds=round(seconds, 2),
         )  # fmt: skip
-
-
-def _chosen(failures: Sequence[Failure]) -> tuple[Failure, ...]:
-    """Return some of the failures: one of each kind, form and dtype first, wrong results and crashes before lacks."""
-    weight = {"crashed": 0, "timed_out": 0, "wrong": 1, "raised": 2, "missing": 3}
-    seen: Counter[tuple[str, str, str]] = Counter()
-    ranked = []
-    for failure in failures:
-        sort = (failure.kind, failure.form, failure.dtype)
-        ranked.append((seen[sort], weight[failure.kind], failure))
-        seen[sort] += 1
-    ranked.sort(key=lambda one: one[:2])
-    return tuple(failure for _, _, failure in ranked[:KEPT])
 
 
 def measure_operator(process: Process, operator: str) -> OperatorResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +22,7 @@ Kind = Literal["missing", "wrong", "raised", "crashed", "timed_out"]
 Status = Literal["covered", "missing", "failed", "not_applicable"]
 How = Literal["own", "composed", "none", "unknown", ""]
 KEPT = 12  # failures of an operator that are kept, one of each sort first
+KEPT_MISSING = 2  # of these, for lack of a kernel: which ones lack stands in `needs`
 
 
 class Header(Record):
@@ -100,6 +102,22 @@ class OperatorResult(Record):
     def total(self) -> int:
         """Cases of all forms."""
         return sum(tally.total for tally in self.forms.values())
+
+
+def chosen_failures(failures: Iterable[Failure]) -> tuple[Failure, ...]:
+    """Return some of the failures: one of each kind, form and dtype first, wrong results and crashes before lacks."""
+    weight = {"crashed": 0, "timed_out": 0, "wrong": 1, "raised": 2, "missing": 3}
+    seen: Counter[tuple[str, str, str]] = Counter()
+    ranked = []
+    lacking = 0
+    for failure in failures:
+        sort = (failure.kind, failure.form, failure.dtype)
+        lacking += failure.kind == "missing"
+        if failure.kind != "missing" or lacking <= KEPT_MISSING:
+            ranked.append((seen[sort], weight[failure.kind], failure))
+        seen[sort] += 1
+    ranked.sort(key=lambda one: one[:2])
+    return tuple(failure for _, _, failure in ranked[:KEPT])
 
 
 class Results:

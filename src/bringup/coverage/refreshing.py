@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bringup.coverage.missing import serving
-from bringup.coverage.records import Header, OperatorResult
+from bringup.coverage.records import Header, OperatorResult, chosen_failures
 from bringup.errors import ConfigError
 from bringup.library.routing import DEVICE_OWN
 
@@ -35,7 +35,11 @@ def kept(results: Mapping[str, OperatorResult], old: Header, new: Header, source
     seen = {name for result in results.values() for name in _mentioned(result)}
     if any(_everybodys(name) for name in touched - seen):
         return {}
-    return {name: result for name, result in results.items() if not _concerned(result, touched)}
+    return {
+        name: result.model_copy(update={"failures": chosen_failures(result.failures)})
+        for name, result in results.items()
+        if not _concerned(result, touched)
+    }
 
 
 def _everybodys(overload: str) -> bool:

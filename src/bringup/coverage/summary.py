@@ -27,6 +27,8 @@ class Summary:
     eligible: int
     measured: int
     statuses: Counter[str] = field(default_factory=Counter)
+    forward: int = 0
+    """Names that pass in all their forms but gradients."""
     how: Counter[str] = field(default_factory=Counter)
     """Of the covered names."""
     forms: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
@@ -85,6 +87,8 @@ def summarise(results: Results, most: int | None = None) -> Summary:
         if result.status == "covered":
             summary.how[result.how] += 1
         summary.kinds.update(result.failed.keys())
+        others = [tally for form, tally in result.forms.items() if form != "gradient"]
+        summary.forward += bool(others) and all(tally.passed == tally.total for tally in others)
     for form in FORMS:
         tallies = [r.forms[form] for r in found if form in r.forms and r.forms[form].total]
         summary.forms[form] = (

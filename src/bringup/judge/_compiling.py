@@ -10,6 +10,7 @@ from bringup.device import frames
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore, key_of
 from bringup.judge._outcome import Outcome
+from bringup.judge.faults import Ledger, fault_of, further_toolchain
 
 REFUSALS_KEPT = 4096
 
@@ -19,12 +20,14 @@ class Compiling:
 
     def __init__(
         self, toolchain: str, compile_for: Sequence[str], limit: float, store: KernelStore,
-        refused: dict[str, dict[str, Any]], start: Callable[[], Guest],
+        refused: dict[str, dict[str, Any]], start: Callable[[], Guest], target: str = "", ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         """`toolchain` identifies the target's own, `compile_for` names others that check every kernel.
 
         `limit` is in seconds, for one kernel; `refused` keeps refusals by key; `start` starts a compiling process.
+        `ledger` keeps what a compiler dies of, under the name of the `target`.
         """
+        self._target, self._ledger = target, ledger
         self._toolchain, self._compile_for, self._limit = toolchain, compile_for, limit
         self._store, self._refused, self._start = store, refused, start
         self._guest: Guest | None = None
@@ -32,6 +35,8 @@ class Compiling:
         """Spent on compiling so far: no time of the candidate's."""
         self.counts: dict[str, int] = {}
         """Kernels that compiled, by toolchain (other than the target's own)."""
+        self.resources: dict[str, dict[str, Any]] = {}
+        """What each of these takes of its device, by key."""
 
     def answer(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         """Compile a text for the target's device: facts and binary, or `log` and `short`."""
@@ -46,8 +51,18 @@ class Compiling:
                 return answer, binary
             if len(self._refused) > REFUSALS_KEPT:
                 self._refused.clear()
+            self._remember(answer["log"], request, "")
             self._refused[key] = answer
         return self._refused[key], b""
+
+    def _remember(self, log: str, request: dict[str, Any], further: str, kernel: str = "") -> None:
+        """Keep what a compiler is at fault for; `further` is a toolchain that checks."""
+        if self._ledger is None:
+            return
+        toolchain = further_toolchain(further) if further else self._toolchain
+        fault = fault_of(log, request, toolchain, further or self._target, further=bool(further), kernel=kernel)
+        if fault is not None:
+            self._ledger.add(fault)
 
     def check(self, entries: list[dict[str, Any]], kernels: int) -> Outcome | None:
         """Compile kernels for other toolchains; return the first refusal. `kernels`: how many there are to check."""
@@ -60,12 +75,17 @@ class Compiling:
             key = f"{target} {frames.digest(entry)}"
             if key not in self._refused:
                 answer = {"log": str(entry["refused"])} if "refused" in entry else self._compile(target, entry)[0]
+                if "log" in answer and "refused" not in entry:
+                    self._remember(answer["log"], entry, target, name)
                 self._refused[key] = answer
             log = self._refused[key].get("log")
             if log is not None:
                 summary = f"kernel {name} does not compile for {target}: {last_line(log)}"
                 return Outcome("compile", summary, log=log, kernel=name, compiled_for=target)
             self.counts[target] = self.counts.get(target, 0) + 1
+            figures = self._refused[key].get("resources", {})
+            known = {str(what): number for what, number in figures.items() if isinstance(number, int | float)}
+            self.resources.setdefault(key, {"target": target, "kernel": name, **known})
         return None
 
     def _compile(self, target: str, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
 
+from bringup.config import NO_CACHE
 from bringup.device import frames
 from bringup.files import write_atomically
 
@@ -51,6 +53,20 @@ class KernelStore:
         if self._written % SWEEP_EVERY == 0:
             _sweep(self.folder)
         self._written += 1
+
+
+def user_cache() -> str:
+    """The user's folder of caches."""
+    return os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+
+
+def kernels_folder(chosen: str) -> str | None:
+    """Return the folder of compiled kernels as `JudgeConfig.kernel_cache` has it; None where none is wanted."""
+    if chosen == NO_CACHE:
+        return None
+    if chosen:
+        return str(Path(chosen).expanduser().resolve())
+    return os.path.join(user_cache(), "bringup", "kernels")
 
 
 def key_of(toolchain: str, request: dict[str, Any]) -> str:

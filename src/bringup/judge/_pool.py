@@ -15,8 +15,8 @@ from typing import Any
 
 from bringup import __version__
 from bringup.candidate import digest
-from bringup.config import NO_CACHE
 from bringup.judge._contents import JobRefused, TargetRef, local_operator, local_target, suite_ref
+from bringup.judge._kernels import kernels_folder, user_cache
 from bringup.judge._processes import ForkServer, JudgeFault, Slot, SlotLost
 from bringup.judge._scratch import Scratch
 from bringup.judge._wire import Answer, Assignment
@@ -50,7 +50,7 @@ class JudgePool:
         """Describe the pool; nothing starts before the first job. Raises UnknownName or ConfigError for the target."""
         self.ref = target
         self.jobs = jobs
-        self.kernel_cache = _folder(kernel_cache)
+        self.kernel_cache = kernels_folder(kernel_cache)
         self._directory = Scratch()
         self._contents = Path(self._directory.name)
         self.target_spec = local_target(target, self._contents)
@@ -208,7 +208,7 @@ class JudgePool:
                     **{name: os.environ[name] for name in HOST_ENVIRONMENT if name in os.environ},
                     "CUDA_VISIBLE_DEVICES": "",
                     "ROCR_VISIBLE_DEVICES": "",
-                    "XDG_CACHE_HOME": _cache(),
+                    "XDG_CACHE_HOME": user_cache(),
                 }
             ),
             "run": self._variables(environment),
@@ -272,16 +272,3 @@ class JudgePool:
             await parent.close()
         with contextlib.suppress(OSError):
             self._directory.close()
-
-
-def _cache() -> str:
-    return os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-
-
-def _folder(chosen: str) -> str | None:
-    """Return the folder of compiled kernels; None where none is wanted."""
-    if chosen == NO_CACHE:
-        return None
-    if chosen:
-        return str(Path(chosen).expanduser().resolve())
-    return os.path.join(_cache(), "bringup", "kernels")

@@ -35,13 +35,14 @@ from bringup.judge._replaying import replay
 from bringup.judge._reply import check_inputs, check_reply
 from bringup.judge._tidy import tidy
 from bringup.judge._wire import Answer, Assignment, CaseDone
+from bringup.judge.faults import advised, ledger_beside
 from bringup.judge.guards import RERUNS
 from bringup.judge.guards._rerun import Rerunner
 from bringup.judge.job import JudgeJob, ReplayJob
 from bringup.judge.measuring import MeasureJob
 from bringup.judge.sandbox import SandboxFault
 from bringup.linter import computes, moves, read_allowance
-from bringup.suites import CaseInputs, get_suite
+from bringup.suites import CaseInputs, argument_dtypes, get_suite
 from bringup.targets import Target
 from bringup.verdict import CaseId, CaseResult, Verdict
 
@@ -126,7 +127,10 @@ class Referee:
         judged = work.judge if isinstance(work, MeasureJob) else work
         compile_for = judged.compile_for if isinstance(judged, JudgeJob) else ()
         toolchain, seconds = assignment.toolchain, work.limits.compile_seconds
-        return Compiling(toolchain, compile_for, seconds, store, self.refused, start)
+        name = judged.target.name if isinstance(judged, JudgeJob) else self.target.name
+        return Compiling(
+            toolchain, compile_for, seconds, store, self.refused, start, target=name, ledger=ledger_beside(folder)
+        )
 
     def worker(self, limits: JudgeLimits, stream: socket.socket | None = None) -> Guest:
         """Start a sandboxed process: a guest with its end of the command stream, or a compiler."""
@@ -187,6 +191,7 @@ class Judging:
         self.runner: Guest | None = None
         self.compiling = referee.compiling(assignment, lambda: referee.worker(job.limits))
         self.passed: dict[str, int] = {}
+        self.dtypes: dict[str, set[str]] = {}  # of each argument, in the cases that passed
         self.launches = 0  # reruns included
         self.gate_launches = 0
         self.counters: list[dict[str, Any]] = []
@@ -220,6 +225,8 @@ class Judging:
                     case.launches = outcome.launches
                     case.asked, case.reply = self.latest, self.reply
                     passed.append(case)
+                    for argument, dtypes in argument_dtypes(inputs.args, inputs.kwargs).items():
+                        self.dtypes.setdefault(argument, set()).update(dtypes)
                 else:
                     failures.append(self._verdict(outcome, inputs.case))
                     results.append(self._result(outcome, inputs, time.monotonic() - began))
@@ -319,6 +326,7 @@ class Judging:
                 "isolation": self.isolation,
                 "references": {"instructions": instructions, "threads": threads},
                 "launches": self.gate_launches,
+                "argument_dtypes": {name: tuple(sorted(found)) for name, found in self.dtypes.items()},
                 "skipped": self.skipped,
                 "reruns": self.reruns,
                 "start_ms": round(self.start_ms, 1),
@@ -332,6 +340,7 @@ class Judging:
                 "passed_by_dtype": dict(self.passed),
                 "failures": failures,
                 "compiled": dict(self.compiling.counts),
+                "resources": tuple(self.compiling.resources.values()),
                 "profile": tuple(self.counters),
                 "seconds": time.monotonic() - self.started,
                 "environment": environment,
@@ -351,7 +360,7 @@ class Judging:
             violations=outcome.violations,
             mismatch=outcome.mismatch,
             exception=tidy(outcome.exception),
-            log=tidy(explained(outcome.log, self.source) if outcome.kind == "compile" else outcome.log),
+            log=tidy(advised(explained(outcome.log, self.source)) if outcome.kind == "compile" else outcome.log),
             kernel=outcome.kernel,
             compiled_for=outcome.compiled_for,
         )

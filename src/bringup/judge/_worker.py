@@ -139,8 +139,8 @@ def serve_compiles(descriptor: int, chosen: Target) -> None:
         kernel: Kernel | None = None
         try:
             if request["target"]:
-                compile_with_triton(gpu_target(request["target"]), request)
-                answer: dict[str, Any] = {"ok": True}
+                made = compile_with_triton(gpu_target(request["target"]), request, resources=True)
+                answer: dict[str, Any] = {"ok": True, "resources": made.facts["resources"]}
             else:
                 kernel = chosen.compile_text(request)
                 answer = {"name": kernel.name, "shared": kernel.shared, "facts": kernel.facts}

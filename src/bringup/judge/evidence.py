@@ -40,6 +40,8 @@ class Evidence(Record):
     failing: CaseId | None = None
     cases_total: int = 0
     passed_by_dtype: dict[str, int] = Field(default_factory=dict)
+    # of the cases that passed: the dtypes of each argument's tensors, by position ("0") or keyword ("out")
+    argument_dtypes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     seconds: float = 0.0
 
 

@@ -136,16 +136,14 @@ def ask_meta(operator: Any, values: Sequence[Any], schema: Schema, device: str) 
     values = _boxed(values, schema)
     args = [on_meta(v, device) for v, p in zip(values, schema.parameters, strict=True) if not p.keyword_only]
     kwargs = {p.name: on_meta(v, device) for v, p in zip(values, schema.parameters, strict=True) if p.keyword_only}
-    # A number in the place of a tensor: not every overload takes it from Python, but one of the operator's does.
-    numbers = any(
+    number = any(
         p.type == "Tensor" and isinstance(v, int | float | complex)
         for v, p in zip(values, schema.parameters, strict=True)
     )
-    if numbers:
-        operator = operator.overloadpacket
     try:
         with torch.no_grad():
-            result = operator(*args, **kwargs)
+            # Where a number stands for a tensor, PyTorch chooses the overload that takes it.
+            result = (operator.overloadpacket if number else operator)(*args, **kwargs)
     except NotImplementedError as error:
         raise Unsized(str(error)) from None
     except RuntimeError as error:

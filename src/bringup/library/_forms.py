@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from bringup.library._call import Unsized, ask_meta, filler, signature, tensors_in
+from bringup.library._dtypes import unknown
 from bringup.library._kernel import Kernel, running
 from bringup.library.errors import KernelFailed, NotServed
 from bringup.library.schemas import functional_of, operator, schema_of
@@ -23,6 +25,13 @@ PLANS = 4096
 """Signatures remembered for each form; beyond them all are forgotten."""
 
 Choice = Callable[[Sequence[Any]], Kernel | None]
+
+
+@dataclass(frozen=True)
+class Unserved:
+    """Why no kernel serves the calls with one signature."""
+
+    why: str
 
 
 class Plan:
@@ -44,24 +53,29 @@ class Plan:
 class Form:
     """One overload of a device, served by the kernels of (another) overload. Called by PyTorch's dispatcher."""
 
-    def __init__(self, name: str, kernel_name: str, choose: Choice, device: str, builtin: Any = None) -> None:
-        """`choose` picks the kernel for a call; `builtin` computes it where there is none (a device's own kernel)."""
+    def __init__(
+        self, name: str, kernel_name: str, choose: Choice, device: str, builtin: Any = None, missing: Any = None
+    ) -> None:
+        """`choose` picks the kernel for a call.
+
+        Where there is none `builtin` computes it, a device's own kernel, else `missing(operator, why, args, kwargs)`.
+        """
         self.name = name
+        self.missing = missing
         self.schema = schema_of(name)
         self.target = schema_of(kernel_name)
         self.choose = choose
         self.device = device
         self.builtin = builtin
         self.calls = 0
-        self.plans: dict[Any, Plan | None] = {}
+        self.plans: dict[Any, Plan | Unserved] = {}
         self._fill = filler(self.schema)
         self._exact = not self.schema.tensors
         self._pointwise = torch.Tag.pointwise in operator(name).tags
         functional = self.schema.name if not self.schema.outs else functional_of(name)
         self._functional = functional
         self._outs = len(self.target.outs)
-        random = torch.Tag.nondeterministic_seeded in operator(kernel_name).tags
-        self.keeps = device == "vpe" and bool(self.target.outs) and not random
+        self.keeps = device == "vpe" and bool(self.target.outs) and not self.target.random
         """Whether launches are kept by signature (`_replay`)."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -80,8 +94,8 @@ class Form:
             if len(self.plans) >= PLANS:
                 self.plans.clear()
             self.plans[key] = plan
-        if plan is None:
-            return self._unserved(args, kwargs)
+        if isinstance(plan, Unserved):
+            return self._unserved(plan.why, args, kwargs)
         self.calls += 1
         if plan.moves:
             values = [_moved(v, self.device) if i in plan.moves else v for i, v in enumerate(values)]
@@ -102,29 +116,42 @@ class Form:
             return tuple(result)
         return result
 
-    def _unserved(self, args: Any, kwargs: Any) -> Any:
+    def _unserved(self, why: str, args: Any, kwargs: Any) -> Any:
         if self.builtin is not None:
             return self.builtin(*args, **kwargs)
-        raise NotServed(
-            f"no variant of the kernel of aten::{self.target.name} is for this call, and there is no kernel for all "
-            f"calls; `bringup route aten.{self.name}` lists them"
-        )
+        if self.missing is not None:
+            return self.missing(operator(self.name), why, args, kwargs)
+        raise NotServed(f"aten::{self.name}: {why}")
 
     # ---------------------------------------------------------------- plans
 
-    def _plan(self, values: Sequence[Any]) -> Plan | None:
+    def _plan(self, values: Sequence[Any]) -> Plan | Unserved:
+        if self.target.random and self.device != "vpe":
+            return Unserved(f"the seed of a kernel comes from the generator of vpe, which is not that of {self.device}")
         inputs = self._inputs(values)
         moves = self._moves(values)
         kernel = self.choose(inputs)
         if kernel is None:
-            return None
+            return Unserved(
+                f"no variant of the kernel of aten::{self.target.name} is for this call, and there is no kernel for "
+                f"all calls (`bringup route aten.{self.name}` lists them)"
+            )
         plan = Plan(kernel)
         plan.moves = moves
         if self.keeps and not moves and not kernel.entry.calls:
             from bringup.library._replay import Replays, replayable
 
             plan.replays = Replays() if replayable(values) else None
-        return self.check(plan, values)
+        plan = self.check(plan, values)
+        why = unknown(kernel.entry, self.target, inputs, self._results(plan, values))
+        return Unserved(why) if why else plan
+
+    def _results(self, plan: Plan, values: Sequence[Any]) -> list[torch.dtype]:
+        """The dtypes of the tensors that the kernel is given for its results."""
+        if plan.outs is not None:
+            return [dtype for _, _, dtype in plan.outs]
+        given = [v for v, p in zip(values, self.schema.parameters, strict=True) if p.written and p.keyword_only]
+        return [value.dtype for value in given if isinstance(value, torch.Tensor)]
 
     def check(self, plan: Plan, values: Sequence[Any]) -> Plan:
         """Look at a call of a new signature; raises what PyTorch would."""
@@ -254,8 +281,10 @@ class CopiedForm(Form):
 class InplaceForm(Form):
     """An in-place overload, by the kernel of its `out=` or of its functional form."""
 
-    def __init__(self, name: str, kernel_name: str, choose: Choice, device: str, builtin: Any = None) -> None:
-        super().__init__(name, kernel_name, choose, device, builtin)
+    def __init__(
+        self, name: str, kernel_name: str, choose: Choice, device: str, builtin: Any = None, missing: Any = None
+    ) -> None:
+        super().__init__(name, kernel_name, choose, device, builtin, missing)
         self._functional = kernel_name if not self.target.outs else functional_of(kernel_name)
 
     def check(self, plan: Plan, values: Sequence[Any]) -> Plan:

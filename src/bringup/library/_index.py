@@ -36,6 +36,8 @@ class Judged:
     """The file's name, beside the kernel."""
     digest: str
     """SHA-256 of that file."""
+    argument_dtypes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The dtypes that the cases gave to each argument, by position ("0") or keyword ("out")."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,10 @@ def dump(target: str, entries: Iterable[Entry]) -> str:
         data = {name: value for name, value in asdict(entry).items() if value not in ("", (), None)}
         if entry.when is not None:
             data["when"] = str(entry.when)
+        for judged in data.get("judged", ()):
+            dtypes = dict(judged.pop("argument_dtypes"))
+            if dtypes:
+                judged["argument_dtypes"] = {name: " ".join(found) for name, found in dtypes.items()}
         kernels.append(data)
     content = {"format": FORMAT, "generated": "by bringup library; do not edit", "target": target, "kernels": kernels}
     return json.dumps(content, indent=1) + "\n"
@@ -186,13 +192,16 @@ _NAMES = {kind: {field.name for field in fields(kind)} for kind in (Entry, Judge
 
 def _entry(data: Mapping[str, Any]) -> Entry:
     values = dict(data)
-    values["judged"] = tuple(
-        Judged(**{**_known(one, Judged), "dtypes": tuple(one["dtypes"])}) for one in values.get("judged", ())
-    )
+    values["judged"] = tuple(map(_judged, values.get("judged", ())))
     values["calls"] = tuple(values.get("calls", ()))
     if "when" in values:
         values["when"] = parse_when(values["when"])
     return Entry(**_known(values, Entry))
+
+
+def _judged(data: Mapping[str, Any]) -> Judged:
+    dtypes = tuple((name, tuple(found.split())) for name, found in data.get("argument_dtypes", {}).items())
+    return Judged(**{**_known(data, Judged), "dtypes": tuple(data["dtypes"]), "argument_dtypes": dtypes})
 
 
 def _known(values: Mapping[str, Any], kind: Any) -> dict[str, Any]:

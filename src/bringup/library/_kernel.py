@@ -113,6 +113,10 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
     """
     positional = [i for i, p in enumerate(schema.parameters) if not p.keyword_only]
     keyword = [(i, p.name) for i, p in enumerate(schema.parameters) if p.keyword_only]
+    drawing = schema.random
+    if drawing:
+        positional = [i for i in positional if schema.parameters[i].name != "generator"]
+        keyword = [(i, name) for i, name in keyword if name != "generator"]
     parameters = inspect.signature(wrapper).parameters.values()
     kinds = inspect.Parameter
     takes_all_positions = any(p.kind == kinds.VAR_POSITIONAL for p in parameters)
@@ -133,6 +137,23 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
                     f"aten::{overload}: its kernel does not take '{parameter.name}', which this call gives "
                     f"({values[i]!r}); no case of its gate did"
                 )
-        return wrapper(*[values[i] for i in kept_positions], **{name: values[i] for i, name in kept_names})
+        named = {name: values[i] for i, name in kept_names}
+        if drawing:
+            named["seed"] = drawn_seed(schema, values)
+        return wrapper(*[values[i] for i in kept_positions], **named)
 
     return call
+
+
+def drawn_seed(schema: Schema, values: Sequence[Any]) -> int:
+    """Draw the seed of one call, from 0 to 2**63 - 1: from the caller's generator, else the device's own.
+
+    The generator moves on, so that the next call gets another one; seeded again it gives the same.
+    """
+    import torch
+
+    from bringup.vpe.device import generator
+
+    given = [v for v, p in zip(values, schema.parameters, strict=True) if p.name == "generator" and v is not None]
+    source = given[0] if given else generator.default()
+    return int(torch.randint(0, 2**63 - 1, (), generator=source, dtype=torch.int64))

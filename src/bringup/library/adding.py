@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from bringup.candidate import Candidate, FormatProblem, parse_module
 from bringup.judge.evidence import Bundle, Evidence
 from bringup.library._index import Entry, Judged, When
 from bringup.library.errors import LibraryError
 from bringup.library.folder import Library
-from bringup.suites import get_suite
+from bringup.suites import argument_dtypes, get_suite
 from bringup.targets import get_target
 
 OVERLOAD_SUITES = ("aten", "captured")
@@ -63,7 +64,33 @@ def judged_of(evidence: Evidence) -> Judged:
         dtypes=tuple(dtype for dtype, count in evidence.passed_by_dtype.items() if count),
         evidence="",
         digest="",
+        argument_dtypes=tuple((name, tuple(found)) for name, found in evidence.argument_dtypes.items()),
     )
+
+
+def dtypes_noted(library: Library) -> int:
+    """Note the dtypes of the cases in judgements that lack them, made by an older bringup; return how many.
+
+    What was judged then are the first cases of the gate, as many in each dtype as passed. Rebuilds them: some minutes.
+    """
+    made = 0
+    for entry in list(library.entries):
+        judged = tuple(one if one.argument_dtypes else _with_dtypes(library, entry, one) for one in entry.judged)
+        if judged != entry.judged:
+            library.restate(entry, judged)
+            made += 1
+    return made
+
+
+def _with_dtypes(library: Library, entry: Entry, judged: Judged) -> Judged:
+    evidence = Evidence.model_validate_json(library.evidence(entry, judged))
+    suite = get_suite(judged.suite)
+    found: dict[str, set[str]] = {}
+    for dtype, count in evidence.passed_by_dtype.items():
+        for case in suite.own_cases(judged.operator, dtype, evidence.seed)[:count]:
+            for name, dtypes in argument_dtypes(case.args, case.kwargs).items():
+                found.setdefault(name, set()).update(dtypes)
+    return replace(judged, argument_dtypes=tuple((name, tuple(sorted(dtypes))) for name, dtypes in found.items()))
 
 
 def evidence_bytes(evidence: Evidence) -> bytes:

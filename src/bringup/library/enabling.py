@@ -359,7 +359,7 @@ class Enabled:
             }[served.form]
             if served.form == "itself" and schema_of(served.overload).outs:
                 kind = _forms.OutForm
-            return kind(served.overload, served.kernel, choose, self.device.type, builtin)
+            return kind(served.overload, served.kernel, choose, self.device.type, builtin, self._refused)
 
     def _chooser(self, overload: str) -> Callable[[Sequence[Any]], Any]:
         from bringup.library._call import tensors_in
@@ -406,6 +406,14 @@ class Enabled:
     # ---------------------------------------------------------------- what no kernel serves
 
     def _missing(self, operator: Any, *args: Any, **kwargs: Any) -> Any:
+        """Serve a call of an overload that has no kernel, if it can be."""
+        return self._otherwise(operator, "", args, kwargs)
+
+    def _refused(self, operator: Any, why: str, args: Any, kwargs: Any) -> Any:
+        """Serve a call that the kernel there is not for."""
+        return self._otherwise(operator, why, args, kwargs)
+
+    def _otherwise(self, operator: Any, refusal: str, args: Any, kwargs: Any) -> Any:
         from bringup.library._forms import undeclared
         from bringup.library._kernel import running
         from bringup.library.compositions import ONLY_OURS
@@ -439,6 +447,14 @@ class Enabled:
             self.fallbacks[name] += 1
             self.lacked.setdefault(composing[0] if composing else name, set()).add(name)
             return fallback.compute_on_cpu(operator, args, kwargs)
+        if refusal:
+            missing = NotServed(
+                f"aten::{name} is not served for this call: {refusal}{needs}; "
+                f"{routing.generate_for_calls(name, self.device.target)}; or let the CPU compute what is missing: "
+                "fallback='cpu'"
+            )
+            missing.overload = name
+            raise missing
         why = self.choice.refused.get(name)
         refused = f" (the one there does not serve: {why})" if why else ""
         missing = NotServed(

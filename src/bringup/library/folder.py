@@ -192,6 +192,15 @@ class Library:
             self._save([one for one in self.entries if one.key != entry.key] + [made])
         return made
 
+    def restate(self, entry: Entry, judged: tuple[Judged, ...]) -> None:
+        """Put other summaries of the same files of evidence into the index. Raises LibraryError."""
+        with self._changing():
+            current = self.find(*entry.key)
+            if current is None:
+                raise LibraryError(f"{self.path}: {entry.folder} is not there any more")
+            made = replace(current, judged=judged)
+            self._save([one for one in self.entries if one.key != entry.key] + [made])
+
     def remove(self, entry: Entry) -> None:
         """Take a kernel out of the library; raises LibraryError."""
         with self._changing():

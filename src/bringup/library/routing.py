@@ -269,6 +269,14 @@ def _writing(operator: Any, decomposition: Any) -> Any:
     return write
 
 
+def generate_for_calls(overload: str, target: str) -> str:
+    """Return the commands that would make a kernel for the calls of a program."""
+    return (
+        "make a kernel for such calls: bringup capture -o calls.json -- python SCRIPT; bringup run --suite "
+        f"captured:calls.json --ops {overload} --target {target}"
+    )
+
+
 def generate(overload: str, target: str) -> str:
     """Return the command that would make a kernel."""
     return f"make one: bringup run --suite aten --ops {overload} --target {target}"

@@ -35,6 +35,8 @@ class Schema:
     name: str
     parameters: tuple[Parameter, ...]
     returns: int
+    random: bool = False
+    """Whether it draws random numbers: its kernel takes a `seed` in the place of a generator."""
 
     @property
     def outs(self) -> tuple[Parameter, ...]:
@@ -71,6 +73,8 @@ def operator(name: str) -> Any:
 @functools.cache
 def schema_of(name: str) -> Schema:
     """Return an overload's schema; raises LibraryError."""
+    import torch
+
     found = operator(name)._schema
     parameters = tuple(
         Parameter(
@@ -83,7 +87,8 @@ def schema_of(name: str) -> Schema:
         )
         for p in found.arguments
     )
-    return Schema(name, parameters, len(found.returns))
+    random = torch.Tag.nondeterministic_seeded in operator(name).tags
+    return Schema(name, parameters, len(found.returns), random)
 
 
 def overloads(packet: str) -> list[str]:

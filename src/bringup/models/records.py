@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from bringup.errors import FormatError
 from bringup.files import write_atomically
+from bringup.models.catalog import names
 from bringup.verdict import Record
 
 FORMAT = 1
@@ -48,16 +49,17 @@ class ModelResult(Record):
     model: str
     what: str
     optimizer: str
-    parameters: int
+    parameters: int = 0
     steps: int
     target: str
     library: str
     fallback: bool
+    unjudged: bool = False
     torch: str
     status: Status
     problem: str = ""
     """Why it did not pass, in one line."""
-    losses_cpu: list[float]
+    losses_cpu: list[float] = Field(default_factory=list)
     losses: list[float] = Field(default_factory=list)
     loss_error: float | None = None
     """The largest relative difference of a loss."""
@@ -94,9 +96,16 @@ def as_data(result: ModelResult) -> dict[str, Any]:
 
 
 def save(results: Sequence[ModelResult], path: Path) -> None:
-    """Write results to a file, whole or not at all."""
+    """Write results to a file, whole or not at all; what it holds of other models stays. Raises FormatError."""
+    made = {one.model: one for one in [*(load(path) if path.exists() else ()), *results]}
+    results = [made[name] for name in sorted(made, key=_order)]
     data = {"format": FORMAT, "models": [as_data(one) for one in results]}
     write_atomically(path, (json.dumps(data, indent=1) + "\n").encode())
+
+
+def _order(model: str) -> tuple[int, str]:
+    known = names()
+    return (known.index(model) if model in known else len(known), model)
 
 
 def load(path: Path) -> list[ModelResult]:

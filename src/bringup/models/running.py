@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -42,7 +43,17 @@ def run(recipe: Recipe, setting: Setting, steps: int, told: Told | None = None) 
     the device is its result.
     """
     say = told or (lambda device, step, loss: None)
-    right = train(recipe, "cpu", steps, lambda step, loss: say("cpu", step, loss))
+    base: dict[str, Any] = {
+        "model": recipe.name, "what": recipe.what, "optimizer": recipe.optimizer_name, "steps": steps,
+        "target": setting.target, "library": _named(setting.library.path), "fallback": setting.fallback,
+        "unjudged": setting.unjudged,
+        "torch": torch.__version__, "loss_tolerance": recipe.tolerance.loss,
+        "gradient_tolerance": recipe.tolerance.gradient,
+    }  # fmt: skip
+    try:
+        right = train(recipe, "cpu", steps, lambda step, loss: say("cpu", step, loss))
+    except Exception as error:  # a package of other versions
+        return ModelResult(**base, status="failed", problem=f"on the CPU: {_line(error)}")
     kind = setting.target.partition(":")[0]
     found, problem, lacks = Trained(), "", False
     with serving(setting, fallback=setting.fallback) as enabled:
@@ -67,11 +78,8 @@ def run(recipe: Recipe, setting: Setting, steps: int, told: Told | None = None) 
             uses.append(OperatorUse(overload=name, use="missing", note=note))
         else:
             uses.append(OperatorUse(overload=name, use="cpu", calls=calls[name], note=note))
-    base: dict[str, Any] = {
-        "model": recipe.name, "what": recipe.what, "optimizer": recipe.optimizer_name, "parameters": right.parameters,
-        "steps": steps, "target": setting.target, "library": str(setting.library.path), "fallback": setting.fallback,
-        "torch": torch.__version__, "losses_cpu": right.losses, "loss_tolerance": recipe.tolerance.loss,
-        "gradient_tolerance": recipe.tolerance.gradient, "seconds_cpu": right.seconds, "operators": uses,
+    base |= {
+        "parameters": right.parameters, "losses_cpu": right.losses, "seconds_cpu": right.seconds, "operators": uses,
         "command": command(lacked, setting.target),
     }  # fmt: skip
     if problem:
@@ -175,6 +183,12 @@ def command(overloads: list[str], target: str) -> str:
 def is_random(overload: str) -> bool:
     """Whether an overload draws random numbers: no gate can judge it by its results."""
     return torch.Tag.nondeterministic_seeded in schemas.operator(overload).tags
+
+
+def _named(path: Path) -> str:
+    """Return a folder as a user here would name it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _line(error: BaseException) -> str:

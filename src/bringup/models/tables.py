@@ -43,13 +43,26 @@ def details(result: ModelResult) -> list[str]:
         if result.command:
             lines.append(f"make them: {result.command}")
     if result.status == "differs":
-        lines.append(
-            f"which kernel is to blame: bringup bisect --metric losses --library {result.library} "
-            f"model:{result.model} --steps {min(result.steps, 5)}"
-        )
+        lines.append(f"which kernel is to blame: {blame(result)}")
     if result.seconds is not None and result.seconds_cpu is not None:
         lines.append(f"{result.seconds * 1e3:.0f} ms a step, the CPU {result.seconds_cpu * 1e3:.0f}")
     return lines
+
+
+def blame(result: ModelResult) -> str:
+    """Return the command that finds the kernel: by the first step's gradients where these are off, else by losses."""
+    if any(one.error > result.gradient_tolerance for one in result.gradients):
+        scale = max(one.largest for one in result.gradients)
+        how = f"gradients --rtol {result.gradient_tolerance:g} --atol {result.gradient_tolerance * scale * 1e-3:.1g}"
+        steps = 1
+    else:
+        how, steps = f"losses --rtol {result.loss_tolerance:g}", result.steps
+        for at, (one, other) in enumerate(zip(result.losses_cpu, result.losses, strict=True)):
+            if not abs(one - other) <= result.loss_tolerance * abs(one):
+                steps = at + 1
+                break
+    trusting = " --unjudged" if result.unjudged else ""
+    return f"bringup bisect --metric {how} --library {result.library}{trusting} model:{result.model} --steps {steps}"
 
 
 _WORDS: dict[Use, str] = {
@@ -92,7 +105,7 @@ def markdown(results: Sequence[ModelResult]) -> str:
         "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for one in results:
-        losses = f"{one.losses[-1]:.6f}, {one.losses_cpu[-1]:.6f}" if one.losses else f"–, {one.losses_cpu[-1]:.6f}"
+        losses = ", ".join(f"{found[-1]:.6f}" if found else "–" for found in (one.losses, one.losses_cpu))
         loss = f"{one.loss_error:.1e}" if one.loss_error is not None else "–"
         gradient = f"{max(g.error for g in one.gradients):.1e}" if one.gradients else "–"
         kernels, composed = len(one.of("kernel", "refined")), len(one.of("composed"))

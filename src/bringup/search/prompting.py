@@ -197,9 +197,11 @@ class SearchPrompts:
         dialect: Dialect,
         docs: Callable[[str], Sequence[DocNode]],
         words: PromptWords | None = None,
+        patches: bool = False,
     ) -> None:
-        """`docs` returns an operator's docstrings; `words` are its suite's."""
+        """`docs` returns an operator's docstrings; `words` are its suite's; `patches`: repairs may be edits."""
         self._problem = problem
+        self._patches = patches
         self._dialect = dialect
         self._docs = docs
         self._words = words or PromptWords()
@@ -222,6 +224,7 @@ class SearchPrompts:
             target=self._problem.target,
             dtypes=self._problem.dtypes,
             words=self._words,
+            patches=self._patches,
             shown=brief.shown,
             against=self.against,
             cases=brief.cases,

@@ -320,7 +320,8 @@ async def _publish(log: RunLog, search: Search) -> None:
 
 def _prompts(plan: Plan) -> SearchPrompts:
     suite: Suite = get_suite(plan.config.suite_spec)
-    return SearchPrompts(plan.problem, get_target(plan.config.target).dialect(), suite.docs, suite.words)
+    dialect, patches = get_target(plan.config.target).dialect(), plan.config.prompts.patches
+    return SearchPrompts(plan.problem, dialect, suite.docs, suite.words, patches)
 
 
 def _knowledge(config: RunConfig, policy: Policy) -> Base:

@@ -1,7 +1,7 @@
 """Suites: where operators and their test inputs come from. One file a suite."""
 
-from bringup.suites._additions import Addition, Additions, additions_for, read_additions, write_additions
-from bringup.suites._base import CaseInputs, Suite, SuiteDefaults, get_suite, suites
+from bringup.suites._additions import FILES, Addition, Additions, additions_of, read_additions, write_additions
+from bringup.suites._base import CaseInputs, Suite, SuiteDefaults, argument_dtypes, get_suite, suites
 from bringup.suites._cache import cache_directory, torch_build
 from bringup.suites._conformance import check_suite
 from bringup.suites._devices import on_device
@@ -10,12 +10,14 @@ from bringup.suites._select import select
 from bringup.suites.aten import survey_aten
 
 __all__ = [
+    "FILES",
     "Addition",
     "Additions",
     "CaseInputs",
     "Suite",
     "SuiteDefaults",
-    "additions_for",
+    "additions_of",
+    "argument_dtypes",
     "cache_directory",
     "check_suite",
     "get_suite",

@@ -28,6 +28,11 @@ from bringup.verdict import Record
 SHIPPED = "gate-additions.yaml"
 BREADTH = "gate-breadth.json"
 ACCURACY = "gate-accuracy.json"  # of the same form: values over whole ranges, small, subnormal, far from zero
+# The files that ship, by suite: the one that commands write to comes first.
+FILES: Mapping[str, tuple[str, ...]] = {
+    "opinfo": (SHIPPED, BREADTH, ACCURACY),
+    "aten": ("aten-additions.yaml", "aten-breadth.json"),
+}
 BREADTH_REASON = "breadth"
 HEADER = """\
 # Cases of the audit suite that belong to the gate; written by `bringup audit vacuity --add` and `... publish`.
@@ -134,15 +139,18 @@ def drawn_seed(seed: int, operator: str, dtype: str, family: str, draw: int) -> 
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") | 1
 
 
+def shipped_additions(suite: str = "opinfo") -> Additions:
+    """Return the additions of a suite that ship with bringup: cases that close vacuous gates, breadth, values."""
+    return _shipped(suite)
+
+
 @functools.cache
-def shipped_additions() -> Additions:
-    """Return the additions that ship with bringup: those that close vacuous gates, breadth, values that show errors."""
-    data = files("bringup.suites").joinpath("data")
-    source = data.joinpath(SHIPPED)
-    found = _parse(source.read_text(encoding="utf-8"), SHIPPED) if source.is_file() else Additions()
-    for name in (BREADTH, ACCURACY):
-        if (chosen := data.joinpath(name)).is_file():
-            found = found.merged(_breadth(json.loads(chosen.read_text(encoding="utf-8"))))
+def _shipped(suite: str) -> Additions:
+    data, found = files("bringup.suites").joinpath("data"), Additions()
+    for name in FILES[suite]:
+        if (source := data.joinpath(name)).is_file():
+            text = source.read_text(encoding="utf-8")
+            found = found.merged(_parse(text, name) if name.endswith(".yaml") else _breadth(json.loads(text)))
     return found
 
 
@@ -156,14 +164,24 @@ def _breadth(content: Mapping[str, Any]) -> Additions:
     return Additions.model_construct(torch=content["torch"], additions=added, audit_draws={})
 
 
-def additions_for(path: str | None) -> Additions:
-    """Return the shipped additions, and on top of them those of the user's file; raises ConfigError.
+def additions_for(path: str | None, suite: str = "opinfo") -> Additions:
+    """Return a suite's shipped additions, and on top of them those of the user's file; raises ConfigError.
 
     The path `alone` stands for no additions at all.
     """
     if path == ALONE:
         return Additions()
-    return shipped_additions() if path is None else shipped_additions().merged(read_additions(path))
+    shipped = shipped_additions(suite)
+    return shipped if path is None else shipped.merged(read_additions(path))
+
+
+def additions_of(spec: str) -> Additions:
+    """Return the published cases of a suite as `get_suite` names it, none for a suite that has no such files.
+
+    Raises ConfigError when the user's file cannot be read.
+    """
+    suite, _, path = spec.partition(":")
+    return additions_for(path or None, suite) if suite in FILES else Additions()
 
 
 def read_additions(path: Path | str | None) -> Additions:
@@ -214,7 +232,7 @@ def write_additions(path: Path, additions: Additions) -> None:
         write_atomically(path, "".join(lines).encode())
     except OSError as error:
         raise EnvironmentFault(f"{path}: gate additions cannot be written: {error.strerror}") from error
-    shipped_additions.cache_clear()
+    _shipped.cache_clear()
 
 
 def _scalar(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
@@ -11,66 +11,111 @@ import torch
 from torch.utils import _pytree as pytree
 
 from bringup.accuracy import copy_arguments
+from bringup.suites._additions import drawn_seed, family_of
 from bringup.suites._aten_call import signature_of
 from bringup.suites._aten_cases import case_of_call
 from bringup.suites._aten_facts import Overload, Recipe
 from bringup.suites._aten_parents import Parent
-from bringup.suites._aten_record import Direction, run
+from bringup.suites._aten_record import Direction, Recorded, run
+from bringup.suites._aten_sized import fits
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites._opinfo_source import OpInfoSource
 from bringup.suites.audit._build import family_cases
+from bringup.suites.audit._families import FAMILIES
 from bringup.suites.audit._subject import Subject
 from bringup.suites.audit._vet import alike, filled_memory
 from bringup.verdict import CaseId
 
 _PUBLIC = 2  # public operators whose audit is asked for calls of one overload
+_EACH = 3  # calls of the overload that one public case may give
 
 
-def audit_cases(facts: Overload, parent: Parent, dtype: str, seed: int, asked: Mapping[str, int]) -> list[CaseInputs]:
-    """Build the audit's cases of an overload; `asked` bounds those of each family."""
+def audit_cases(
+    facts: Overload, parent: Parent, dtype: str, seed: int, asked: Mapping[str, int], draws: Mapping[str, int]
+) -> list[CaseInputs]:
+    """Build the audit's cases of an overload; `asked` bounds those of each family.
+
+    A family in `draws` is drawn afresh, for the how-manieth time it says.
+    """
     found: list[CaseInputs] = []
     for family, cap in asked.items():
-        first = len(found)
-        for case in islice(_family(facts, parent, family, cap, dtype, seed), cap):
-            index = len(found)
-            identity = CaseId(operator=facts.name, dtype=dtype, index=index, seed=seed)
-            key = f"{case.notes['key']}/{index - first}"
-            notes = {**case.notes, "family": family, "key": key, "seed": seed}
-            found.append(replace(case, case=identity, notes=notes))
+        drawn = drawn_seed(seed, facts.name, dtype, family, draws.get(family, 0))
+        for case in islice(_family(facts, parent, family, dtype, drawn, cap), cap):
+            identity = CaseId(operator=facts.name, dtype=dtype, index=len(found), seed=seed)
+            found.append(replace(case, case=identity))
     return found
 
 
-def _family(facts: Overload, parent: Parent, family: str, cap: int, dtype: str, seed: int) -> Iterator[CaseInputs]:
+def cases_by_key(facts: Overload, parent: Parent, dtype: str, seed: int, keys: Iterable[str]) -> dict[str, CaseInputs]:
+    """Build the audit's cases with the given keys under `seed`; keys that it does not have are left out."""
+    wanted = set(keys)
+    by_family: dict[tuple[str, str], set[str]] = {}
+    for key in wanted:
+        of_public, public = key.rsplit("/", 2)[:2]
+        by_family.setdefault((public, family_of(key)), set()).add(of_public)
+    found: dict[str, CaseInputs] = {}
+    for (public, family), until in by_family.items():
+        made = _of_public(facts, parent, public, family, dtype, seed, FAMILIES[family], until)
+        found |= {case.notes["key"]: case for case in made if case.notes["key"] in wanted}
+    return found
+
+
+def _family(facts: Overload, parent: Parent, family: str, dtype: str, seed: int, cap: int) -> Iterator[CaseInputs]:
     """Yield sound calls of the overload that one family's cases cause, different ones, public operators in turn."""
-    source = _source()
-    direction: Direction = "f" if facts.forward else "b"
     seen: set[str] = set()
     for public in list(dict.fromkeys([*_of(parent, facts), *facts.alone_of, *facts.parents]))[:_PUBLIC]:
-        operator = source.operator(public)
-        if not operator.case_counts.get(dtype):
-            continue
-        subject = Subject(operator, source.facts[public], dtype, seed)
-        for case in family_cases(subject, family, cap, 0, seed):
-            if case.raises or case.requires:
-                continue
-            sample = Sample(case.variant, None, Call(case.reference, case.args, dict(case.kwargs)), None)
-            try:
-                calls = run(public, dtype, case.case.index, sample, direction, values=True)
-            except Exception:  # whatever PyTorch raises: no backward pass, say
-                continue
-            for call in calls:
-                form = signature_of(call) if call.overload == facts.name else None
-                if form is None or form in seen:
-                    continue
+        if len(seen) >= cap:
+            return
+        for case in _of_public(facts, parent, public, family, dtype, seed, cap):
+            form = signature_of(Recorded(facts.name, None, case.args, case.kwargs))
+            if form is not None and form not in seen:
                 seen.add(form)
-                recipe = Recipe(public=public, sample=case.case.index, direction=direction, ordinal=0)
-                identity = CaseId(operator=facts.name, dtype=dtype, index=0, seed=seed)
-                made = case_of_call(identity, facts, parent, recipe, call)
-                if _sound(made):
-                    title = f"{case.title}, in {public}"[:300]
-                    yield replace(made, title=title, notes={**made.notes, "key": case.notes["key"]})
+                yield case
+
+
+def _of_public(
+    facts: Overload,
+    parent: Parent,
+    public: str,
+    family: str,
+    dtype: str,
+    seed: int,
+    cap: int,
+    until: Collection[str] | None = None,
+) -> Iterator[CaseInputs]:
+    """Yield sound calls of the overload that the cases of one family of a public operator cause.
+
+    The key of a call is that of the public case, the public operator, and which call of the overload it is there.
+    `until`: only calls of the public cases with these keys are wanted.
+    """
+    source = _source()
+    operator = source.operator(public)
+    if not operator.case_counts.get(dtype):
+        return
+    direction: Direction = "f" if facts.forward else "b"
+    subject = Subject(operator, source.facts[public], dtype, seed)
+    for case in family_cases(subject, family, cap, 0, seed, until):
+        of_public = case.notes["key"]
+        # An output of the caller's own is asked for only where it can reach a kernel as it is.
+        if case.raises or (case.requires and family != "out") or (until is not None and of_public not in until):
+            continue
+        sample = Sample(case.variant, None, Call(case.reference, case.args, dict(case.kwargs)), None)
+        try:
+            calls = run(public, dtype, case.case.index, sample, direction, values=True)
+        except Exception:  # whatever PyTorch raises: no backward pass, say
+            continue
+        for which, call in enumerate([call for call in calls if call.overload == facts.name][:_EACH]):
+            if signature_of(call) is None or (family == "out" and not fits(call, facts.writes)):
+                continue
+            recipe = Recipe(public=public, sample=case.case.index, direction=direction, ordinal=which)
+            identity = CaseId(operator=facts.name, dtype=dtype, index=0, seed=seed)
+            made = case_of_call(identity, facts, parent, recipe, call)
+            if _sound(made):
+                key = f"{of_public}/{public}/{direction}{which}"
+                notes = {**made.notes, "family": family, "key": key, "seed": seed}
+                yield replace(made, title=f"{case.title}, in {public}"[:300], notes=notes)
 
 
 def _of(parent: Parent, facts: Overload) -> list[str]:

@@ -16,6 +16,7 @@ from bringup.suites._aten_call import call_text, signature_of
 from bringup.suites._aten_facts import Overload, Recipe
 from bringup.suites._aten_parents import Parent, rule_for
 from bringup.suites._aten_record import Recorded, run
+from bringup.suites._aten_sized import sized
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_calls import Call, has_tensor
 from bringup.suites._opinfo_cases import ROUNDED, device_places
@@ -106,6 +107,7 @@ def case_of(
 ) -> CaseInputs:
     """Make a case of a call that reached the device; `origin` says in its title where the call comes from."""
     reference = reference_of(call.operator)
+    call = sized(call, facts.writes)
     kwargs, fresh = _outputs(facts, call)
     public = Call(reference, call.args, dict(kwargs))
     compared = postprocess_of(parent.public, _as_public(facts, public)) if parent.same else None

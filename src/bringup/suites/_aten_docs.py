@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from bringup.suites._aten_facts import Overload
+from bringup.suites._aten_parents import meanings_of
 from bringup.suites._cache import Progress, cached, compute, torch_build
 
 _MOST = 6_000  # characters of a decomposition
@@ -39,7 +40,9 @@ def load_aten_docs(progress: Progress | None, overload: Overload) -> str:
     formulas = _books[name].get(overload.name, "")
     calls = f"Examples of calls, tensors by dtype and shape (contiguous where no strides are given):\n\n{examples}"
     return "\n\n".join(
-        part for part in (f"Schema: {overload.schema_text}", formulas, calls if examples else "") if part
+        part
+        for part in (f"Schema: {overload.schema_text}", *meanings_of(overload), formulas, calls if examples else "")
+        if part
     )
 
 

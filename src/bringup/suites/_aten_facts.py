@@ -5,6 +5,7 @@ Facts only, no torch. `_aten_survey.py` writes them, `aten.py` turns them into o
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 from collections.abc import Iterable, Mapping
@@ -83,14 +84,19 @@ def _packed(overload: Overload) -> dict[str, Any]:
 def _unpacked(record: Mapping[str, Any]) -> dict[str, Any]:
     def recipe(packed: Iterable[Any]) -> Recipe:
         public, sample, direction, ordinal = packed
-        return Recipe(public=public, sample=sample, direction=direction, ordinal=ordinal)
+        # thousands: what is wrong with one shows when it is run
+        return Recipe.model_construct(public=public, sample=sample, direction=direction, ordinal=ordinal)
 
     cases = {dtype: tuple(map(recipe, recipes)) for dtype, recipes in record["cases"].items()}
     return {**record, "cases": cases}
 
 
+@functools.lru_cache(maxsize=4)
 def read_aten(data: bytes, source: str) -> AtenSurvey | None:
-    """Read a survey; None when it has another format; raises EnvironmentFault when it is broken."""
+    """Read a survey; None when it has another format; raises EnvironmentFault when it is broken.
+
+    Half a second, so that the latest are remembered: nobody changes the records.
+    """
     try:
         raw = json.loads(gzip.decompress(data))
         if raw.get("format") != FORMAT:

@@ -44,6 +44,17 @@ def needs_of(name: str) -> dict[str, str]:
     return {feature: reasons[feature] for feature, names in _data()["needs"].items() if name in names.split()}
 
 
+def meanings_of(facts: Overload) -> list[str]:
+    """Return what an overload's schema does not say: numbers that stand for names, results beside the first one."""
+    packet, parameters = facts.name.partition(".")[0], {*facts.positional, *facts.keywords}
+    entries: list[dict[str, str]] = _data()["meanings"]  # type: ignore[assignment]
+    return [
+        entry["text"]
+        for entry in entries
+        if entry.get("parameter") in parameters or packet in entry.get("overloads", "").split()
+    ]
+
+
 def parent_of(facts: Overload) -> Parent:
     """Return the public operator that an overload serves: by review, by name, else the one with most calls of it.
 

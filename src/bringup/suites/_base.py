@@ -48,6 +48,24 @@ class CaseInputs:
     standard: Standard | None = None
 
 
+def argument_dtypes(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Return the dtypes of a call's arguments, by position ("0") or keyword ("out"): of tensors, also in lists.
+
+    An argument that is a dtype itself counts. Imports torch.
+    """
+    import torch
+    from torch.utils import _pytree as pytree
+
+    given = {**{str(place): value for place, value in enumerate(args)}, **kwargs}
+    found: dict[str, set[str]] = {}
+    for name, value in given.items():
+        leaves = [v for v in pytree.tree_leaves(value) if isinstance(v, torch.Tensor | torch.dtype)]
+        dtypes = {str(v if isinstance(v, torch.dtype) else v.dtype).removeprefix("torch.") for v in leaves}
+        if dtypes:
+            found[name] = dtypes
+    return found
+
+
 @runtime_checkable
 class Suite(Protocol):
     """A source of operators with their tests. Only `materialise` may import torch: everything else serves commands.

@@ -11,12 +11,15 @@ from collections.abc import Iterator, Sequence
 
 from bringup.operators import CallShape, DocNode, Operator, PromptWords, ReadAllowance
 from bringup.suites import _aten
+from bringup.suites._added import added_cases, with_added
+from bringup.suites._additions import Additions, additions_for
 from bringup.suites._aten_facts import AtenSurvey, Overload, read_aten
 from bringup.suites._aten_parents import Parent, needs_of, parent_of
 from bringup.suites._base import CaseInputs, ListedSuite
 from bringup.suites._cache import Progress, cache_directory, keep, load_survey_file, run_module, torch_build
 from bringup.suites._digest import source_digest
 from bringup.suites._opinfo_source import OpInfoSource, category_of
+from bringup.suites._random_listing import docs_of_random, operator_of_random, random_overloads
 
 SURVEY_MODULE = "bringup.suites._aten_survey"
 
@@ -32,9 +35,9 @@ WORDS = PromptWords(
     right=(
         "Much is settled before the call arrives. Where the schema ends in outputs (`out`, `grad_input`, ... after the "
         "`*`), PyTorch has checked the arguments, promoted dtypes, and given each output its final dtype, shape and "
-        "strides: nothing is left to be refused. Only where a call below shows an output of another shape does the "
-        "kernel's wrapper resize it first (`out.resize_(shape)`). Write every element of an output by the output's own "
-        "strides, in its dtype, and return the outputs (several: as a tuple, in the schema's order).",
+        "strides, which need not be those of a fresh tensor: nothing is left to be refused. Write every element of an "
+        "output by the output's own strides, in its dtype, and return the outputs (several: as a tuple, in the "
+        "schema's order). A dimension (`dim`) is as the caller gave it, from -rank to rank - 1.",
         "One kernel serves `f(x)`, `f_(x)` and `f(x, out=y)`: an output may be an input, the same elements in the same "
         "memory. Load what an element needs before you store it.",
         "Inputs keep the dtypes that the caller gave: an operand may have another dtype than the output, and where the "
@@ -45,9 +48,9 @@ WORDS = PromptWords(
         "The tests are calls that PyTorch itself makes for its public functions, forward and backward: no argument is "
         "invalid, and autograd is not the kernel's business.",
     ),
-    families=(  # those of `aten-audit`, and no others
+    families=(  # those of `aten-audit`, but for those whose sentences speak of refusals and of a public `out=`
         "layout", "alignment", "sizes", "random", "empty", "shapes", "values", "promotion", "mixed", "accuracy",
-        "reference", "numbers", "matrices", "factors",
+        "reference", "numbers", "matrices", "factors", "ranks", "scales",
     ),
 )  # fmt: skip
 
@@ -79,15 +82,38 @@ class AtenSuite(OverloadSuite):
 
     Listing reads a survey (shipped for known torch versions, otherwise made in a helper process and cached) and imports
     no torch; `materialise` imports torch and OpInfo, and registers the device `vpe` in its process.
+
+    The calls of OpInfo's samples are followed by published cases of `aten-audit`: those of the shipped additions and,
+    for `aten:PATH`, of the additions file PATH; `aten:alone` has none.
     """
 
     name = "aten"
     words = WORDS
     audit: str | None = "aten-audit"
 
-    def __init__(self, progress: Progress | None = None) -> None:
-        """`progress(done, total, name)` is called while a survey or documents have to be computed."""
+    def __init__(self, progress: Progress | None = None, options: str = "") -> None:
+        """`options`: the path of an additions file, or `alone`.
+
+        `progress(done, total, name)` is called while a survey or documents have to be computed.
+        """
         self._progress = progress
+        self._path = options or None
+        if options:
+            self.name = f"{self.name}:{options}"
+            self.audit = f"{self.audit}:{options}" if self.audit else None
+
+    @functools.cached_property
+    def additions(self) -> Additions:
+        """The published cases that belong to the gate; raises ConfigError when the file cannot be read."""
+        return additions_for(self._path, "aten")
+
+    def _operator(self, facts: Overload) -> Operator:
+        return with_added(super()._operator(facts), self.additions)
+
+    def _listed(self) -> Iterator[Operator]:
+        """Yield what the survey has seen, then what draws random numbers, which OpInfo's samples do not ask for."""
+        yield from super()._listed()
+        yield from (operator_of_random(one, self.name) for one in random_overloads().values())
 
     @functools.cached_property
     def survey(self) -> AtenSurvey:  # type: ignore[override]
@@ -96,7 +122,7 @@ class AtenSuite(OverloadSuite):
 
     def funnel(self) -> list[tuple[str, int, int]]:
         """Return (what was run, overloads that reached the device, their cases): forward, then backward passes too."""
-        every = list(self._operators.values())
+        every = [op for op in self._operators.values() if op.name in self.overloads]
         forward = [op for op in every if self.overloads[op.name].forward]
         return [
             (words, len(found), sum(op.cases_total for op in found))
@@ -108,25 +134,42 @@ class AtenSuite(OverloadSuite):
         from bringup.suites._aten_docs import load_aten_docs
 
         self.operator(name)
+        if name in random_overloads():
+            return docs_of_random(random_overloads()[name])
         public = self.parent(name).public
         own = load_aten_docs(self._progress, self.overloads[name])
         return with_public(name, own, public, OpInfoSource(self._progress).docs(public))
 
     def digest(self) -> str:
-        """Return the digest of the survey and the code that rebuilds its calls."""
-        return source_digest("aten", self.survey.model_dump_json())
+        """Return the digest of the survey, the published cases and the code that builds both."""
+        return source_digest("aten", self.survey.model_dump_json(), self.additions.model_dump_json())
+
+    def own_cases(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
+        """Rebuild the cases of an overload that are calls of OpInfo's samples: they come first, and cost little."""
+        if not self.operator(operator).case_counts.get(dtype):
+            return []
+        if operator in random_overloads():
+            from bringup.suites._random_cases import random_cases
+
+            return random_cases(random_overloads()[operator], dtype, seed, self.name.partition(":")[0])
+        from bringup.suites._aten_cases import cases
+
+        return cases(self.overloads[operator], self.parent(operator), dtype, seed)
 
     def materialise(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
         """Rebuild all cases of an overload in one dtype: same arguments, same bits, in every process.
 
-        The public samples that cause the calls are run again, on the device `vpe` of this process with the CPU behind.
-        Imports torch and OpInfo. Raises UnknownOperator; a dtype without cases gives an empty list.
+        The public calls that cause them are made again, on the device `vpe` of this process with the CPU behind:
+        first OpInfo's samples, then published cases of the audit. Imports torch and OpInfo. Raises UnknownOperator; a
+        dtype without cases gives an empty list.
         """
-        if not self.operator(operator).case_counts.get(dtype):
-            return []
-        from bringup.suites._aten_cases import cases
+        own = self.own_cases(operator, dtype, seed)
+        if not own or operator in random_overloads():
+            return own
+        from bringup.suites._aten_audited import cases_by_key
 
-        return cases(self.overloads[operator], self.parent(operator), dtype, seed)
+        by_key = functools.partial(cases_by_key, self.overloads[operator], self.parent(operator))
+        return [*own, *added_cases(self.additions, operator, dtype, len(own), by_key, seed)]
 
 
 def with_public(name: str, own: str, public: str, nodes: list[DocNode]) -> list[DocNode]:

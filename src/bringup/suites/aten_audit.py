@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bringup.operators import Operator
 from bringup.suites._aten_facts import Overload
 from bringup.suites._base import CaseInputs
 from bringup.suites._digest import source_digest
+from bringup.suites._random_listing import random_overloads
 from bringup.suites.aten import AtenSuite, operator_of
 from bringup.suites.audit._families import FAMILIES
 
-# family of the public audit -> most cases an overload and dtype. Others ask for what is settled before a call arrives
-# at the device: spelling, defaults, `out=` of other shapes and dtypes, refusals.
-ASKED: dict[str, int] = {
-    family: min(4, FAMILIES[family])
-    for family in (
-        "layout", "empty", "values", "promotion", "random", "accuracy", "reference", "factors", "matrices", "sizes",
-        "mixed", "shapes", "numbers", "alignment",
-    )
-}  # fmt: skip
+# Families of the public audit that can ask something of a kernel behind the dispatcher. The others ask for what is
+# settled before a call arrives at the device: spelling, defaults, refusals.
+FAMILIES_ASKED = (
+    "layout", "empty", "values", "promotion", "out", "random", "accuracy", "reference", "factors", "matrices",
+    "options", "sizes", "dims", "mixed", "shapes", "numbers", "alignment", "ranks", "scales",
+)  # fmt: skip
+# family -> most cases of an overload and dtype
+ASKED: dict[str, int] = {family: min(4, FAMILIES[family]) for family in FAMILIES_ASKED}
 MOST = sum(ASKED.values())
 
 
@@ -27,7 +27,7 @@ class AtenAuditSuite(AtenSuite):
     """The overloads of `aten` with cases of their own: calls that the cases of `audit` cause on a bare device.
 
     Which cases there are is known only once they are built; `case_counts` holds the most that there can be. Other seeds
-    draw other values, shapes and choices of samples.
+    draw other values, shapes and choices of samples. `aten-audit:PATH` knows the additions file PATH too.
     """
 
     name = "aten-audit"
@@ -38,21 +38,33 @@ class AtenAuditSuite(AtenSuite):
         return operator.model_copy(update={"case_counts": dict.fromkeys(operator.case_counts, MOST)})
 
     def digest(self) -> str:
-        """Return the digest of the survey and the code that builds the cases."""
-        return source_digest("aten-audit", self.survey.model_dump_json())
-
-    def own_cases(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
-        """The cases of `aten`: what is cheap to build under a seed that is used once."""
-        return super().materialise(operator, dtype, seed)
+        """Return the digest of the survey, the published cases and the code that builds the audit's."""
+        return source_digest("aten-audit", self.survey.model_dump_json(), self.additions.model_dump_json())
 
     def materialise(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
         """Build the audit's cases of an overload in one dtype: same arguments, same bits, in every process.
 
-        Each has a `title` ("layout: ..."), its family in `notes["family"]` and a key in `notes["key"]`. Imports torch
-        and OpInfo, registers the device `vpe` in its process, and runs the references. Raises UnknownOperator.
+        Each has a `title` ("layout: ..."), its family in `notes["family"]`, a key that is stable under the addition of
+        other cases in `notes["key"]`, and the seed that it was drawn with in `notes["seed"]`: families from which cases
+        were published into the gate are drawn afresh. Imports torch and OpInfo, registers the device `vpe` in its
+        process, and runs the references. Raises UnknownOperator.
         """
+        return self._built(operator, dtype, seed, ASKED, self.additions.draws(operator, dtype))
+
+    def every_case(
+        self, operator: str, dtype: str, seed: int, families: Sequence[str] = FAMILIES_ASKED
+    ) -> Sequence[CaseInputs]:
+        """Build all that families have, under this very seed: what a gate's breadth is chosen from."""
+        asked = {family: FAMILIES[family] for family in FAMILIES_ASKED if family in families}
+        return self._built(operator, dtype, seed, asked, {})
+
+    def _built(
+        self, operator: str, dtype: str, seed: int, asked: Mapping[str, int], draws: Mapping[str, int]
+    ) -> Sequence[CaseInputs]:
         if not self.operator(operator).case_counts.get(dtype):
             return []
+        if operator in random_overloads():
+            return self.own_cases(operator, dtype, seed)  # drawn apart from the gate's
         from bringup.suites._aten_audited import audit_cases
 
-        return audit_cases(self.overloads[operator], self.parent(operator), dtype, seed, ASKED)
+        return audit_cases(self.overloads[operator], self.parent(operator), dtype, seed, asked, draws)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
-from bringup.errors import EnvironmentFault
 from bringup.operators import Operator
-from bringup.suites._additions import BREADTH_REASON, Additions, additions_for
+from bringup.suites._added import added_cases, with_added
+from bringup.suites._additions import Additions, additions_for
 from bringup.suites._base import CaseInputs
-from bringup.suites._cache import Progress, torch_version
+from bringup.suites._cache import Progress
 from bringup.suites._digest import source_digest
 from bringup.suites._opinfo_facts import Facts
 from bringup.suites._opinfo_source import OpInfoSource, operator_of
-from bringup.verdict import CaseId
 
 
 class OpInfoSuite(OpInfoSource):
@@ -39,11 +36,7 @@ class OpInfoSuite(OpInfoSource):
         return additions_for(self._path)
 
     def _operator(self, facts: Facts) -> Operator:
-        operator = operator_of(facts, self.name)
-        published = self.additions.counts(operator.name)
-        added = {dtype: n for dtype, n in published.items() if operator.case_counts.get(dtype)}
-        counts = {dtype: n + added.get(dtype, 0) for dtype, n in operator.case_counts.items()}
-        return operator.model_copy(update={"case_counts": counts, "added_counts": added})
+        return with_added(operator_of(facts, self.name), self.additions)
 
     def digest(self) -> str:
         """Return the digest of the survey, the published cases and the code that builds both."""
@@ -59,48 +52,7 @@ class OpInfoSuite(OpInfoSource):
         if not self.operator(operator).case_counts.get(dtype):
             return []
         own = self.own_cases(operator, dtype, seed)
-        return [*own, *added_cases(self.additions, operator, dtype, len(own), seed)]
+        from bringup.suites.audit._draws import cases_by_key
 
-
-def added_cases(
-    additions: Additions, operator: str, dtype: str, first_index: int, seed: int = 0
-) -> Sequence[CaseInputs]:
-    """Rebuild the published cases of an operator in one dtype.
-
-    Their indices go on from `first_index`, also behind a case that is left out.
-
-    With seed 0 each case has the values that it was published with; any other seed of the gate draws others for the
-    same recipes. Raises EnvironmentFault for a key that the audit suite does not have; with another torch version
-    than that of the file such a case is left out instead, and so is one that is there for breadth: which drafts the
-    audit keeps depends on the processor too.
-    """
-    wanted = additions.of(operator, dtype)
-    if not wanted:
-        return []
-    from bringup.suites.audit._draws import cases_by_key
-
-    drawn = {addition: addition.gate_seed(operator, dtype, seed) for addition in wanted}
-    found: dict[tuple[int, str], CaseInputs] = {}
-    for chosen in (drawn, {addition: addition.seed for addition in wanted}):
-        by_seed: dict[int, dict[str, int]] = {}
-        for addition in wanted:
-            # A recipe may lead to other shapes, and so to another key, under another seed: then the first one stands.
-            if (drawn[addition], addition.key) not in found:
-                by_seed.setdefault(chosen[addition], {})[addition.key] = drawn[addition]
-        for one, keys in by_seed.items():
-            found |= {(keys[key], key): case for key, case in cases_by_key(operator, dtype, one, keys).items()}
-    cases: list[CaseInputs] = []
-    same_torch = additions.torch in {"", ".".join(torch_version().split(".")[:2])}
-    for place, addition in enumerate(wanted):
-        made = found.get((drawn[addition], addition.key))
-        if made is None:
-            if same_torch and addition.reason != BREADTH_REASON:
-                raise EnvironmentFault(
-                    f"gate addition {operator}[{dtype}] {addition.key}: the audit suite has no such case; "
-                    "correct the additions file, or write it anew with `bringup audit vacuity --add`"
-                )
-            continue
-        identity = CaseId(operator=operator, dtype=dtype, index=first_index + place, seed=seed)
-        notes: Mapping[str, Any] = {**made.notes, "added": addition.reason}
-        cases.append(replace(made, case=identity, notes=notes))
-    return cases
+        by_key = functools.partial(cases_by_key, operator)
+        return [*own, *added_cases(self.additions, operator, dtype, len(own), by_key, seed)]

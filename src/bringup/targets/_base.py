@@ -163,6 +163,7 @@ targets: Registry[Target] = Registry(
     "bringup.targets",
     {
         "cuda": "bringup.targets.cuda:CudaTarget",
+        "hip": "bringup.targets.hip:HipTarget",
         "vpe": "bringup.targets.vpe:VpeTarget",
     },
     retired={"interpreter": "use `vpe:permissive`, plain Triton on a CPU"},

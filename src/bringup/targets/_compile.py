@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bringup.device import Kernel
+from bringup.targets._resources import resources_of
 
 # Options of a launch that its author may choose. Paths, assembler flags and the like are not among them.
 OPTIONS = (
@@ -87,8 +88,13 @@ def constants_in(text: str) -> int:
     return count
 
 
-def compile_with_triton(target: tuple[str, str | int, int], request: Mapping[str, Any]) -> Kernel:
-    """Compile a text for one of Triton's own targets; no device need be visible. Raises the compiler's error."""
+def compile_with_triton(
+    target: tuple[str, str | int, int], request: Mapping[str, Any], *, resources: bool = False
+) -> Kernel:
+    """Compile a text for one of Triton's own targets; no device need be visible. Raises the compiler's error.
+
+    `resources`: look into what came of it; the kernel's facts have them under that name.
+    """
     import triton
     from triton.backends.compiler import GPUTarget
 
@@ -112,6 +118,9 @@ def compile_with_triton(target: tuple[str, str | int, int], request: Mapping[str
     facts = {**facts_of(module), "prints": bool(_PRINTS.search(text))}
     for key in _FACTS:
         facts[key] = getattr(metadata, key, None)
+    if resources:
+        warps = int(getattr(metadata, "num_warps", 4) or 4)
+        facts["resources"] = resources_of(target, compiled.asm, warps, int(metadata.shared))
     return Kernel(compiled.kernel, metadata.name or name, int(metadata.shared), facts)
 
 

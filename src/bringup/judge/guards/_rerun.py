@@ -73,6 +73,11 @@ class Rerunner:
                 return changed
         return None
 
+    def given(self, case: CaseJudge, **changes: Any) -> CaseJudge:
+        """Return the case with other keyword arguments."""
+        inputs = replace(case.inputs, kwargs={**case.kwargs, **changes})
+        return self._judging.case(inputs, self._judging.expect_anew)
+
     def _answers(self, case: CaseJudge) -> bool:
         try:
             case.answer()

@@ -1,4 +1,4 @@
-"""Repeatability: the same call gives the same bits, also in another program order."""
+"""Repeatability: the same call gives the same bits, also in another program order; another seed gives others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bringup.judge.guards._base import Rerun
 if TYPE_CHECKING:
     from bringup.judge._case import CaseJudge
     from bringup.judge._outcome import Outcome
-    from bringup.judge.guards._rerun import Rerunner
+    from bringup.judge.guards._rerun import Rerunner, Run
 
 # Operators for which PyTorch itself documents a non-deterministic implementation
 # (torch.use_deterministic_algorithms): several elements may be added into one with floating-point atomics, whose order
@@ -19,6 +19,7 @@ ATOMIC = frozenset(
     | {"nn.functional.embedding_bag", "put", "scatter_add", "scatter_reduce"}
 )
 ORDER_SEED = 1
+SEED_BITS = (1, 1 << 40)  # of the seed that a case gives: one that is turned over must matter, wherever it is
 
 
 class Repeat(Rerun):
@@ -40,10 +41,22 @@ class Repeat(Rerun):
             return None
         difference = rerun.first_difference(one, other)
         if difference is None:
-            return None
+            return self._seeded(rerun, case, one) if case.inputs.notes.get("random") else None
         return rerun.wrong(
             self.id,
             f"two calls on the same input differ: {difference}; memory is read or returned that nothing has written, "
             "or the result depends on the order of programs",
             case,
         )
+
+    def _seeded(self, rerun: Rerunner, case: CaseJudge, one: Run) -> Outcome | None:
+        """Ask for the numbers of other seeds: they must differ, and be as random."""
+        for bit in SEED_BITS:
+            changed = rerun.given(case, seed=int(case.kwargs["seed"]) ^ bit)
+            run = rerun.call(changed, {})
+            if run.outcome.kind != "passed":
+                return rerun.failed(self.id, "with another seed: ", run.outcome, changed)
+            if rerun.first_difference(one, run) is None:
+                text = f"seeds that differ in bit {bit.bit_length() - 1} give the same numbers: all 64 bits count"
+                return rerun.wrong(self.id, text, changed)
+        return None

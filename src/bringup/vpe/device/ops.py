@@ -208,6 +208,17 @@ def set_nothing(tensor: Any) -> Any:
     return tensors.set_tensor(tensor, new_storage(0), 0, (0,), (1,))
 
 
+def pin_memory(tensor: Any, device: Any = None) -> Any:
+    """`aten::_pin_memory` of a tensor of the CPU: a copy, as on other devices, but in ordinary memory.
+
+    Pinned memory makes copies to a device asynchronous, and this one's never are. Without this, a data loader with
+    `pin_memory=True` would fail, since torch asks the accelerator for such memory.
+    """
+    if device is not None and torch.device(device).type != tensors.NAME:
+        return _aten._pin_memory.default._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, tensor, device)
+    return tensor.clone()
+
+
 def register(library: Any) -> None:
     """Register the kernels above in a `torch.library.Library` of namespace aten; `claim` has those of factories."""
     key = "PrivateUse1"
@@ -222,6 +233,8 @@ def register(library: Any) -> None:
         ("set_.source_Storage_storage_offset", set_storage_offset),
     ):
         library.impl(name, kernel, key)
+    if tensors.remote is None:
+        library.impl("_pin_memory", pin_memory, "CPU")
     for name in _METADATA:
         library.impl(name, _on_metadata(overload(name)), key)
     # `copy_` passes tensors with the lazy conjugate or negative bit on to `_copy_from`. Torch's fallback for these bits

@@ -1,0 +1,359 @@
+"""Cases of the overloads that draw random numbers: calls with a seed, and what must hold of their results.
+
+What is compared is not the result but statements about it (`CaseInputs.postprocess`), each True for PyTorch's own
+result: the wording of a statement is what a report shows. Imports torch.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from bringup.accuracy import balanced, follows, independent
+from bringup.suites._base import CaseInputs
+from bringup.suites._opinfo_samples import seed_of
+from bringup.suites._random_listing import CASES, Random
+from bringup.verdict import CaseId
+
+Holds = dict[str, bool]
+MANY = 1 << 14  # numbers in the larger cases
+SUPPORT = "every number is in the support"
+SHAPE = "the numbers follow the distribution"
+MEAN = "their mean is right"
+SPREAD = "their spread is right"
+APART = "no number goes with one a fixed distance on"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One call, and what must hold of what it returns."""
+
+    args: tuple[Any, ...]
+    holds: Callable[[Any], Holds]
+    out: torch.Tensor | None = None
+
+
+def random_cases(one: Random, dtype: str, seed: int, salt: str) -> list[CaseInputs]:
+    """Build the cases of an overload in one dtype; `salt` tells the cases of a gate from those of its audit."""
+    packet, _, overload = one.name.partition(".")
+    operator = getattr(getattr(torch.ops.aten, packet), overload or "default")
+    made = []
+    for index, drawn in enumerate(_calls(one.name, getattr(torch, dtype), seed, salt)):
+        given = hashlib.sha256(f"{salt}\0{one.name}\0{dtype}\0{index}\0{seed}".encode()).digest()
+        kwargs: dict[str, Any] = {"seed": int.from_bytes(given[:8], "big") >> 1}
+        if drawn.out is not None:
+            kwargs["out"] = drawn.out
+        made.append(
+            CaseInputs(
+                case=CaseId(operator=one.name, dtype=dtype, index=index, seed=seed),
+                variant="",
+                args=drawn.args,
+                kwargs=kwargs,
+                reference=_reference(operator),
+                postprocess=drawn.holds,
+                notes={"random": True, "public": one.public, "family": "random", "key": f"random/{index}", "seed": seed,
+                       **({"device_places": ()} if drawn.out is not None else {})},
+                title=f"{one.public}: {_text(drawn.args)}"[:300],
+            )
+        )  # fmt: skip
+    assert len(made) == CASES, (one.name, dtype, len(made))
+    return made
+
+
+def _text(args: tuple[Any, ...]) -> str:
+    return ", ".join(f"{list(a.shape)}" if isinstance(a, torch.Tensor) else str(a) for a in args)
+
+
+def _reference(operator: Any) -> Callable[..., Any]:
+    """Return PyTorch's function with a seed in its generator's place."""
+    takes = any(argument.name == "generator" for argument in operator._schema.arguments)
+
+    def reference(*args: Any, seed: int, **kwargs: Any) -> Any:
+        if takes:
+            generator = torch.Generator()
+            generator.manual_seed(seed)
+            return operator(*args, generator=generator, **kwargs)
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(seed)
+            return operator(*args, **kwargs)
+
+    return reference
+
+
+# ---------------------------------------------------------------------- calls
+
+
+def _calls(name: str, dtype: torch.dtype, seed: int, salt: str) -> list[Drawn]:
+    key = f"{salt} {name} {dtype}"
+    generator = torch.Generator()
+    generator.manual_seed(seed_of(seed, name, f"random.{salt}", str(dtype)))
+    lengths = random.Random(f"{key} {seed}")
+    return list(_BY_NAME[name](dtype, generator, lengths))
+
+
+def _places(dtype: torch.dtype, lengths: random.Random) -> Iterator[torch.Tensor]:
+    """Yield eight tensors to be filled: nothing in them may show in the result."""
+    yield _hostile((MANY + lengths.randrange(1, 999),), dtype)
+    yield _hostile((lengths.randrange(65, 90), 257), dtype)
+    yield _hostile((lengths.randrange(2, 9), lengths.randrange(2, 9)), dtype)
+    yield _hostile((), dtype)
+    yield _hostile((0, 3), dtype)
+    yield _hostile((129, lengths.randrange(128, 140)), dtype).t()
+    yield _hostile((65, 2 * lengths.randrange(129, 150)), dtype)[:, ::2]
+    yield _hostile((MANY + 3,), dtype)[3:]
+
+
+def _hostile(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    if dtype.is_floating_point:
+        return torch.full(shape, math.nan, dtype=dtype)
+    return torch.full(shape, torch.iinfo(dtype).max, dtype=dtype)
+
+
+def _filled(
+    dtype: torch.dtype, lengths: random.Random, numbers: Sequence[tuple[Any, ...]], holds: Callable[..., Any]
+) -> Iterator[Drawn]:
+    """Yield ten calls that fill a tensor, with the given numbers in turns, the long ones with each."""
+    places = list(_places(dtype, lengths))
+    places += [_hostile((MANY,), dtype), _hostile((33, 513), dtype)]
+    for turn, place in enumerate(places):
+        given = numbers[turn % len(numbers)]
+        yield Drawn((place, *given), holds(*given))
+
+
+def _uniform(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    def holds(low: float = 0.0, high: float = 1.0) -> Callable[[Any], Holds]:
+        def check(result: torch.Tensor) -> Holds:
+            inside = result.double()
+            top = inside < high if dtype is torch.float32 else inside <= high
+            return _shown(result, (inside >= low) & top, lambda x: ((x - low) / (high - low)).clamp(0, 1),
+                          (low + high) / 2, (high - low) ** 2 / 12)  # fmt: skip
+
+        return check
+
+    yield from _filled(dtype, lengths, [(), (-2.0, 3.0), (0.0, 0.125)], holds)
+
+
+def _normal(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    def holds(mean: float = 0.0, std: float = 1.0) -> Callable[[Any], Holds]:
+        def check(result: torch.Tensor) -> Holds:
+            return _shown(result, result.isfinite(), lambda x: 0.5 * (1 + torch.erf((x - mean) / std / math.sqrt(2))),
+                          mean, std**2, fourth=3.0)  # fmt: skip
+
+        return check
+
+    yield from _filled(dtype, lengths, [(), (-1.0, 0.5), (0.0, 0.02)], holds)
+
+
+def _exponential(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    def holds(rate: float = 1.0) -> Callable[[Any], Holds]:
+        def check(result: torch.Tensor) -> Holds:
+            least = result > 0 if dtype is torch.float32 else result >= 0
+            return _shown(result, least & result.isfinite(), lambda x: 1 - torch.exp(-rate * x.clamp(min=0)), 1 / rate,
+                          1 / rate**2, fourth=9.0)  # fmt: skip
+
+        return check
+
+    yield from _filled(dtype, lengths, [(), (0.5,), (8.0,)], holds)
+
+
+def _whole(low: int, high: int) -> Callable[[Any], Holds]:
+    """What holds of whole numbers from `low` to `high` - 1, all equally likely."""
+    width = high - low
+
+    def check(result: torch.Tensor) -> Holds:
+        wide = result.double()
+        inside = (wide >= low) & (wide <= high - 1) & (wide == wide.floor())
+        return _shown(result, inside, lambda x: ((x.floor() - low + 1) / width).clamp(0, 1), (low + high - 1) / 2,
+                      (float(width) ** 2 - 1) / 12, steps=True)  # fmt: skip
+
+    return check
+
+
+_MANTISSA = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
+
+
+def _largest(dtype: torch.dtype) -> int:
+    """One more than the largest number that `random_` draws."""
+    return 2 ** _MANTISSA[dtype] + 1 if dtype.is_floating_point else int(torch.iinfo(dtype).max)
+
+
+def _random(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    yield from _filled(dtype, lengths, [()], lambda: _whole(0, _largest(dtype)))
+
+
+def _random_to(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    yield from _filled(dtype, lengths, [(5,), (200,), (1,)], lambda to: _whole(0, to))
+
+
+def _random_from(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    yield from _filled(dtype, lengths, [(-3, 4), (7, 107), (0, 2)], _whole)
+
+
+def _bernoulli(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    def holds(p: float = 0.5) -> Callable[[Any], Holds]:
+        return lambda result: _coins(result, torch.full(result.shape, p, dtype=torch.float64))
+
+    yield from _filled(dtype, lengths, [(), (0.1,), (0.9,), (0.0,), (1.0,)], holds)
+
+
+def _bernoulli_tensor(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    places = [*_places(dtype, lengths), _hostile((MANY,), dtype), _hostile((33, 513), dtype)]
+    for turn, place in enumerate(places):
+        p = torch.rand(place.shape, generator=generator).to(dtype)
+        if turn % 3 == 1:
+            p = (p > 0.5).to(dtype)  # sure things
+        elif turn % 3 == 2 and p.dim() == 2:
+            p = p.t().contiguous().t()
+        known = p.double()
+        yield Drawn((place, p), functools.partial(_coins, p=known))
+
+
+def _coins(result: torch.Tensor, p: torch.Tensor) -> Holds:
+    wide = result.double()
+    inside = ((wide == 0) | (wide == 1)) & ~((p == 0) & (wide == 1)) & ~((p == 1) & (wide == 0))
+    spread = p * (1 - p)
+    return {
+        SUPPORT: bool(inside.all()),
+        MEAN: balanced(wide.reshape(-1), p.reshape(-1), spread.reshape(-1)),
+        APART: independent((wide - p).reshape(-1)),
+    }
+
+
+def _dropout(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    plans: list[tuple[float, bool | None]] = [
+        (0.5, True), (0.1, True), (0.9, None), (0.5, True), (0.3, True), (0.2, True), (0.5, False), (0.75, True),
+        (0.5, True), (0.25, True),
+    ]  # fmt: skip
+    places = [*_places(dtype, lengths), _hostile((33, 513), dtype), _hostile((MANY,), dtype)]
+    places[4] = _hostile((1, 1), dtype)  # PyTorch does not ask for an empty tensor's mask, nor with p of 0 or 1
+    for place, (p, train) in zip(places, plans, strict=True):
+        x = torch.randn(place.shape, generator=generator).to(dtype)
+        given = place.copy_(x)
+
+        def holds(results: Any, x: torch.Tensor = x, p: float = p, train: bool | None = train) -> Holds:
+            result, mask = results
+            dropped = p if train is not False else 0.0
+            scale = 0.0 if dropped == 1 else 1 / (1 - dropped)
+            wanted = torch.where(mask, x.double() * scale, 0.0)
+            info = torch.finfo(dtype)
+            room = wanted.abs() * (2 * info.eps) + info.smallest_normal
+            near = (result.double() == wanted) | ((result.double() - wanted).abs() <= room)
+            kept = torch.full(mask.shape, 1 - dropped, dtype=torch.float64)
+            return {
+                "the result is input * mask * scale, and 0 where the mask is False": bool(near.all()),
+                **{f"mask: {words}": right for words, right in _coins(mask, kept).items()},
+            }
+
+        yield Drawn((given, p, train), holds)
+
+
+def _randperm(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    for n in (MANY, lengths.randrange(1000, 5000), 0, 1, 2, 7, 127, 1025, lengths.randrange(257, 999), 4096):
+
+        def holds(result: torch.Tensor, n: int = n) -> Holds:
+            wide = result.double()
+            at = torch.arange(n, dtype=torch.float64)
+            # Spearman's rank correlation with the places, variance 1 / (n - 1); as a mean of products.
+            centred = (wide - (n - 1) / 2) * (at - (n - 1) / 2)
+            spread = ((n * n - 1) / 12) ** 2 * n / max(n - 1, 1)  # of each product, as if they were independent
+            return {
+                "every number is there once": bool(torch.equal(result.long().sort().values, torch.arange(n))),
+                "places and numbers are not correlated": balanced(centred, 0.0, spread),
+                APART: independent(wide),
+            }
+
+        yield Drawn((n,), holds, out=_hostile((n,), dtype))
+
+
+def _multinomial(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+    plans = [
+        ((8,), MANY, True), ((64, 10), 512, True), ((37,), 37, False), ((4096, 12), 1, False), ((2, 5), 3, False),
+        ((1,), 1, False), ((300, 130), 64, False), ((5, 257), 900, True), ((4096, 6), 1, True), ((40, 33), 2, False),
+    ]  # fmt: skip
+    for shape, count, replacement in plans:
+        weights = torch.rand(shape, generator=generator) + 0.1
+        if shape[-1] > 4 and (replacement or count < shape[-1] - 1):
+            weights[..., lengths.randrange(shape[-1])] = 0
+        weights = weights.to(dtype)
+
+        def holds(
+            result: torch.Tensor, w: torch.Tensor = weights, count: int = count, again: bool = replacement
+        ) -> Holds:
+            rows, picks = w.double().reshape(-1, w.shape[-1]), result.reshape(-1, count)
+            valid = bool(((picks >= 0) & (picks < rows.shape[1])).all())
+            if not valid:
+                return {SUPPORT: False, "no column of a row comes twice": False, MEAN: False}
+            drawn = picks if again else picks[:, :1]  # the first of each row is drawn from all columns
+            chances = (rows / rows.sum(1, keepdim=True)).repeat_interleave(drawn.shape[1], 0)
+            ordered = picks.sort(1).values
+            columns = [((drawn.reshape(-1) == c).double(), chances[:, c]) for c in range(rows.shape[1])]
+            return {
+                SUPPORT: bool((rows.gather(1, picks) > 0).all()),
+                "no column of a row comes twice": again or not bool((ordered[:, 1:] == ordered[:, :-1]).any()),
+                MEAN: all(balanced(hit, chance, chance * (1 - chance)) for hit, chance in columns),
+            }
+
+        yield Drawn((weights, count, replacement), holds)
+
+
+def _shown(
+    result: torch.Tensor,
+    inside: torch.Tensor,
+    cdf: Callable[[torch.Tensor], torch.Tensor],
+    mean: float,
+    variance: float,
+    *,
+    fourth: float = 1.8,
+    steps: bool = False,
+) -> Holds:
+    """Return what holds of numbers: `inside` says where they are in the support.
+
+    `fourth` is the distribution's kurtosis; `steps`: whole numbers, whose distribution function jumps.
+    """
+    values = result.double().reshape(-1)
+    if not bool(inside.all()):
+        return dict.fromkeys((SUPPORT, SHAPE, MEAN, SPREAD, APART), False)
+    if steps:
+        lower, upper = values - 1, values
+    else:
+        # A number stands for those that are rounded to it, in the generator and in the store.
+        info = torch.finfo(result.dtype)
+        room = values.abs() * info.eps + info.tiny + 2.0**-22 * math.sqrt(variance)
+        lower, upper = values - room, values + room
+    rounding = 0.0 if steps else float((upper - lower).mean())
+    squares = (values - mean).square()
+    loose = variance + rounding**2
+    return {
+        SUPPORT: True,
+        SHAPE: follows(values, cdf, lower, upper),
+        MEAN: _about(values, mean, variance, rounding),
+        SPREAD: _about(squares, variance, (fourth - 1) * variance**2, 3 * rounding * math.sqrt(loose)),
+        APART: independent(values),
+    }
+
+
+def _about(values: torch.Tensor, mean: float, variance: float, room: float) -> bool:
+    """Whether a mean is right, but for what rounding every number may move it: a fixed number of values is tested."""
+    return any(balanced(values, mean + shift, variance) for shift in (0.0, -room / 2, room / 2))
+
+
+_BY_NAME: dict[str, Callable[[torch.dtype, torch.Generator, random.Random], Iterator[Drawn]]] = {
+    "native_dropout": _dropout,
+    "bernoulli_.float": _bernoulli,
+    "bernoulli_.Tensor": _bernoulli_tensor,
+    "uniform_": _uniform,
+    "normal_": _normal,
+    "exponential_": _exponential,
+    "random_": _random,
+    "random_.to": _random_to,
+    "random_.from": _random_from,
+    "randperm.generator_out": _randperm,
+    "multinomial": _multinomial,
+}
