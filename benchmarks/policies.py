@@ -1,6 +1,6 @@
 """Policies at equal node budgets on a modelled chip, with repetitions. No model is asked.
 
-    python benchmarks/policies.py [--ops mm,sort] [--target vpe:pe64] [--nodes 24] [--repetitions 5] [--json FILE]
+    python benchmarks/policies.py [--ops softmax,mm] [--target vpe:pe64] [--nodes 24] [--repetitions 5] [--json FILE]
 
 In the place of a model there is a blind author: it takes the kernels of the prompt and changes one or two things that
 their source leaves open (block sizes, programs, order of tiles; of two kernels it joins the choices), drawn from a seed
@@ -138,8 +138,8 @@ async def search(op: str, policy: str, repetition: int, options: argparse.Namesp
 async def main() -> None:
     """Run all searches and print what came of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ops", default="mm,sort")
-    parser.add_argument("--suite", default="opinfo")
+    parser.add_argument("--ops", default="softmax,mm")
+    parser.add_argument("--suite", default="shaped:?small=1")
     parser.add_argument("--target", default="vpe:pe64")
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--nodes", type=int, default=24)

@@ -9,6 +9,7 @@ import pytest
 from search_doubles import OPERATOR, Bench, config, module, reply
 from typer.testing import CliRunner
 
+from bringup.cli._library import collect
 from bringup.cli.main import build_app
 from bringup.clients.recorded import RecordedClient
 from bringup.config import RunConfig
@@ -17,7 +18,7 @@ from bringup.library import When
 from bringup.runs import runner as coverage
 from bringup.runs.recordings import record_run
 from bringup.search.page import read_search, to_html
-from bringup.search.result import Timed, conditions
+from bringup.search.result import Timed, conditions, result_of
 from bringup.search.starts import find_starts, read_start
 from bringup.search.words import tree
 from bringup.store import open_run
@@ -106,6 +107,28 @@ def test_a_library_gets_the_kinds_of_calls_that_were_won() -> None:
     assert conditions([call(10, 1.0)]) == []
     two = [call(10, 2.0), call(10, 2.0, "float16"), call(10, 2.0, rank=3)]
     assert conditions(two) == [When(("float32", "float16"), (2,), 10, None), When(("float32",), (3,), 10, None)]
+
+
+async def test_the_result_is_the_best_node_for_the_calls_that_it_won(tmp_path: Path) -> None:
+    result = await searched(tmp_path)
+    with open_run(result.folder) as run:
+        found = result_of(run)
+        [source], target = collect(str(result.folder), None, [], None)
+    assert found.node.id == "4"
+    # cases 0 and 1 of the probe are float32 tensors of 4 elements and of 3 x 5
+    assert [str(when) for _, when in found.variants] == [
+        "dtype=float32,rank=1,elements>=4",
+        "dtype=float32,rank=2,elements>=15",
+    ]
+    assert source.variants == found.variants
+    assert source.source == found.source
+    assert source.bundle is not None
+    assert source.bundle.evidence.kind == "passed"
+    assert target == "vpe:pe64"
+    bad = Bench(tmp_path / "bad", lambda *_: reply(kind="wrong"))
+    failed = await bad.start(config(nodes=1, calls=1), [module(kind="wrong")])
+    with open_run(failed.folder) as run, pytest.raises(BringupError, match="no kernel that is right"):
+        result_of(run)
 
 
 async def test_dialogs_are_recorded_by_node_and_replay(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ class RecordedClient(Client):
     async def complete(self, messages: Sequence[Message], sampling: Sampling, call: Call) -> Reply:
         """Return the recorded reply; raises DialogDiverged when the recording has no such turn."""
         started = time.monotonic()
-        dialog = await asyncio.to_thread(self.recordings.dialog, call.operator)  # read once, then kept
-        record = dialog.get((call.attempt, call.turn, call.role, call.node))
+        dialog = await asyncio.to_thread(self.recordings.dialog, call.operator, call.node)  # read once, then kept
+        record = dialog.get((call.attempt, call.turn, call.role))
         if record is None:
             self.counts.unrecorded += 1
             raise DialogDiverged(self._missing(call, len(dialog)))
@@ -97,8 +97,8 @@ class RecordedClient(Client):
         if not recorded:
             return f"operator {call.operator} has no recorded dialog in {where}; `--ops recorded` takes those that have"
         what = "reply" if call.role == "generate" else f"{call.role} reply"
-        known = self.recordings.dialog(call.operator)
-        turns = [t for a, t, r, n in known if (a, r, n) == (call.attempt, call.role, call.node)]
+        known = self.recordings.dialog(call.operator, call.node)
+        turns = [t for a, t, r in known if a == call.attempt and r == call.role]
         beyond = f" beyond turn {max(turns)} of" if turns else " in"
         if call.node:
             beyond += f" node {call.node},"

@@ -28,7 +28,8 @@ FORMAT = 1
 MANIFEST = "MANIFEST.json"
 CHOSEN = "chosen.txt"  # beside the dialogs: operators that show the most in the least time, one a line
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
-Turn = tuple[int, int, str, str]  # attempt, turn, role, node of a search
+Turn = tuple[int, int, str]  # attempt, turn, role
+Dialogs = dict[str, dict[Turn, "Recording"]]  # of an operator by node of a search; "": those of its own session
 
 
 def messages_digest(messages: Sequence[Message]) -> str:
@@ -81,7 +82,7 @@ class Recording(Record):
     @property
     def position(self) -> Turn:
         """Where the call stands in its operator's dialogs."""
-        return self.attempt, self.turn, self.role, self.node
+        return self.attempt, self.turn, self.role
 
 
 class Manifest(Record):
@@ -104,7 +105,7 @@ class RecordingSet:
         self.manifest: Manifest | None = None
         self._texts: dict[str, bytes] = {}  # archives: everything at once, they are small
         self._files: dict[str, Path] = {}
-        self._dialogs: dict[str, dict[Turn, Recording]] = {}
+        self._dialogs: dict[str, Dialogs] = {}
         try:
             self._open()
         except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
@@ -144,8 +145,7 @@ class RecordingSet:
             dialog = self.dialog(operator)
             base = next((record.start for record in dialog.values() if record.start), None)
             for position in sorted(dialog):
-                whole = position[2] == "generate" and not position[3]
-                parsed = parse_reply(dialog[position].text, base) if whole else None
+                parsed = parse_reply(dialog[position].text, base) if position[2] == "generate" else None
                 if isinstance(parsed, Candidate):
                     found[operator] = parsed
                     base = parsed.source  # what later edits are of
@@ -153,10 +153,23 @@ class RecordingSet:
 
     def starts(self, operators: Iterable[str]) -> dict[str, str]:
         """Return the kernels that the recorded sessions of `operators` began from, where they began from one."""
-        return {name: record.start for name in operators for record in self.dialog(name).values() if record.start}
+        return {
+            name: record.start
+            for name in operators
+            for dialog in self.dialogs(name).values()
+            for record in dialog.values()
+            if record.start
+        }
 
-    def dialog(self, operator: str) -> dict[Turn, Recording]:
-        """Return an operator's calls by (attempt, turn, role, node); empty when it is not recorded.
+    def dialog(self, operator: str, node: str = "") -> dict[Turn, Recording]:
+        """Return an operator's calls, or those of a node of its search, by (attempt, turn, role).
+
+        Empty where none is recorded. Raises FormatError as `dialogs` does.
+        """
+        return self.dialogs(operator).get(node, {})
+
+    def dialogs(self, operator: str) -> Dialogs:
+        """Return all calls of an operator, by node of a search; empty when it is not recorded.
 
         Raises FormatError naming file and line when a line is not a record.
         """
@@ -178,7 +191,7 @@ class RecordingSet:
 
 def write_recording(path: Path, records: Iterable[Recording]) -> None:
     """Write one operator's calls to the JSONL file `path`, in order of attempt and turn, in one atomic step."""
-    ordered = sorted(records, key=lambda record: record.position)
+    ordered = sorted(records, key=lambda record: (len(record.node), record.node, record.position))
     names = {record.operator for record in ordered}
     if len(names) != 1:
         raise BringupError(f"{path}: a recording holds one operator's calls, not those of {sorted(names)}")
@@ -201,8 +214,8 @@ def read_recordings(path: Path) -> Iterator[Recording]:
     """Yield every call of a set, by operator, attempt and turn."""
     recordings = RecordingSet(path)
     for operator in recordings.operators():
-        dialog = recordings.dialog(operator)
-        yield from (dialog[position] for position in sorted(dialog))
+        for dialog in recordings.dialogs(operator).values():
+            yield from (dialog[position] for position in sorted(dialog))
 
 
 def shipped_sets() -> dict[str, Path]:
@@ -297,8 +310,8 @@ def _read_manifest(path: Path, data: bytes) -> Manifest:
         raise FormatError(f"{path}/{MANIFEST}: not a manifest: {_first(error)}") from error
 
 
-def _parse(where: str, operator: str, data: bytes) -> dict[Turn, Recording]:
-    dialog: dict[Turn, Recording] = {}
+def _parse(where: str, operator: str, data: bytes) -> Dialogs:
+    dialogs: Dialogs = {}
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line.strip():
             continue
@@ -308,13 +321,14 @@ def _parse(where: str, operator: str, data: bytes) -> dict[Turn, Recording]:
             raise FormatError(f"{where}: line {number}: not a recorded call: {_first(error)}") from error
         if record.operator != operator:
             raise FormatError(f"{where}: line {number}: belongs to operator '{record.operator}', not '{operator}'")
+        dialog = dialogs.setdefault(record.node, {})
         if record.position in dialog:
             raise FormatError(
                 f"{where}: line {number}: a second reply for attempt {record.attempt}, turn {record.turn}"
                 f"{f' of node {record.node}' if record.node else ''}"
             )
         dialog[record.position] = record
-    return dialog
+    return dialogs
 
 
 def _first(error: Exception) -> str:

@@ -19,7 +19,7 @@ OVERLOAD_SUITES = ("aten", "captured")
 
 def refusal(evidence: Evidence) -> str | None:
     """Return why what was judged cannot serve an overload; None when it can."""
-    suite = evidence.suite.partition(":")[0]
+    suite = _base_suite(evidence.suite)
     if suite not in OVERLOAD_SUITES:
         return (
             f"it was judged as operator '{evidence.operator}' of suite {suite}, whose calls are a public function's; "
@@ -34,6 +34,12 @@ def refusal(evidence: Evidence) -> str | None:
     if not evidence.cases_total:
         return "no case was judged"
     return None
+
+
+def _base_suite(spec: str) -> str:
+    """The suite that the operators come from: one that adds calls of chosen sizes to another's gate says which."""
+    base = getattr(get_suite(spec), "base", None) if spec.partition(":")[0] == "shaped" else None
+    return spec.partition(":")[0] if base is None else str(base.name).partition(":")[0]
 
 
 def _dtypes_left_out(evidence: Evidence) -> list[str]:
