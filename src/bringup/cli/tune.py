@@ -54,6 +54,10 @@ def tune(
     start: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Kernel to start from.")] = None,
     warm: Annotated[int | None, typer.Option(min=0, help="Further stored kernels to begin with.")] = None,
     suite: Annotated[str | None, typer.Option(help="Suite that the operator belongs to.")] = None,
+    shapes: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|shipped", help="Calls to time behind the operator's own cases: docs/problems.md."),
+    ] = None,
     case: Annotated[
         List, typer.Option("--case", metavar="DTYPE:INDEX", help="Case to time (repeatable; default: the largest).")
     ] = None,
@@ -125,6 +129,8 @@ def tune(
     from bringup.cli.run import _chain, _setting
 
     overrides = {field: value for field, value in given.items() if value is not None}
+    if resume is None:
+        op = _problem(op, shapes, overrides)
     overrides |= dict(_setting(text) for text in settings or ())
     chain = _chain(client, None)
     if chain:
@@ -154,6 +160,24 @@ def tune(
     best = result.graph.best
     if best is None or best.fitness <= 1.0:
         raise typer.Exit(1)
+
+
+def _problem(op: str | None, shapes: str | None, overrides: dict[str, Any]) -> str | None:
+    """Return the operator's name, and put the suite of a problem's file or of chosen sizes into `overrides`."""
+    from bringup.errors import ConfigError
+    from bringup.suites import suite_of_file, suite_of_shapes
+    from bringup.targets import get_target
+
+    modelled = getattr(get_target(str(overrides.get("target", "vpe:pe64"))), "clock", "device") == "model"
+    if op is not None and op.endswith(".py"):
+        if "suite" in overrides or shapes is not None:
+            raise ConfigError(
+                "command line", "a problem's file is a suite of its own", "leave --suite and --shapes out"
+            )
+        overrides["suite"], op = suite_of_file(op, modelled)
+    elif shapes is not None:
+        overrides["suite"] = suite_of_shapes(shapes, str(overrides.get("suite", "opinfo")), modelled)
+    return op
 
 
 async def _tune(

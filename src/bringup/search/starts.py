@@ -7,6 +7,7 @@ are timed before the search goes on. All come from what is stored already: nothi
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,8 +105,9 @@ def _names(operator: Operator) -> tuple[str, ...]:
 
 
 def _suite_names(suite: str) -> set[str]:
-    """The suite, and those that its operators are taken from (`shaped:opinfo:...` has opinfo's)."""
-    return {part for part in suite.split(":") if part in suites.names()}
+    """The suite, and the one that its operators are taken from: `shaped:FILE?suite=aten` has those of aten."""
+    found = {part for part in re.split("[:?&=]", suite) if part in suites.names()}
+    return found | {"opinfo"} if found == {"shaped"} else found
 
 
 def _of_library(operator: Operator, target: str) -> list[Start]:
