@@ -5,7 +5,7 @@ import torch
 
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.errors import ConfigError
-from bringup.suites import get_suite
+from bringup.suites import get_suite, suite_of_file, suite_of_shapes
 
 SMALL = get_suite("shaped:?small=1")
 
@@ -91,3 +91,23 @@ def test_a_file_of_one_s_own(tmp_path):
     assert case.args[1].shape == (9,)
     assert case.kwargs == {"alpha": 2}
     assert suite.digest() != get_suite("shaped").digest()
+
+
+def test_a_search_s_sizes_name_a_suite():
+    assert suite_of_shapes("shipped", "opinfo", small=True) == "shaped:?small=1"
+    assert suite_of_shapes("shipped", "opinfo", small=False) == "shaped"
+    assert suite_of_shapes("mine.yaml", "aten", small=True) == "shaped:mine.yaml?small=1&suite=aten"
+    assert get_suite(suite_of_shapes("shipped", "opinfo", small=True)).digest() == SMALL.digest()
+
+
+def test_a_problem_s_file_names_a_suite(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("class Model: pass\n")
+    assert suite_of_file(str(path), small=True) == (f"kernelbench:{path}?memory=1M", "mine")
+    path.write_text("class Reference: pass\n")
+    assert suite_of_file(str(path), small=False) == (f"modules:{path}?sizes=all", "mine")
+    path.write_text("x = 1\n")
+    with pytest.raises(ConfigError, match="neither a class Model nor a class Reference"):
+        suite_of_file(str(path), small=True)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        suite_of_file(str(tmp_path / "none.py"), small=True)

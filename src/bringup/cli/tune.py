@@ -257,8 +257,7 @@ def _with_shapes(config: RunConfig, shapes: Path | None) -> RunConfig:
     A modelled chip gets the small ones, which are simulated in seconds.
     """
     from bringup.errors import ConfigError
-    from bringup.suites import get_suite
-    from bringup.targets import get_target
+    from bringup.suites import get_suite, suite_of_shapes
 
     given = "suite" in config.model_fields_set
     base = config.suite.partition(":")[0]
@@ -266,10 +265,8 @@ def _with_shapes(config: RunConfig, shapes: Path | None) -> RunConfig:
         return config
     if given and config.suite != base:
         raise ConfigError("--shapes", f"suite {config.suite} has options of its own", "name sizes in its own way")
-    modelled = getattr(get_target(config.target), "clock", "device") == "model"
-    query = [*(["small=1"] if modelled else []), *([f"suite={base}"] if given else [])]
-    path = "" if shapes is None else str(shapes.resolve())
-    suite = "shaped" + (f":{path}" if path or query else "") + (f"?{'&'.join(query)}" if query else "")
+    path = "shipped" if shapes is None else str(shapes.resolve())
+    suite = suite_of_shapes(path, base if given else "opinfo", small=_modelled(config.target))
     if shapes is None and config.ops[0] not in {operator.name for operator in get_suite(suite).operators()}:
         return config
     return config.model_copy(update={"suite": suite})
@@ -277,37 +274,22 @@ def _with_shapes(config: RunConfig, shapes: Path | None) -> RunConfig:
 
 def _of_file(path: Path, overrides: dict[str, Any]) -> dict[str, Any]:
     """Return suite and operator of a problem file: one in KernelBench's format, or in our own."""
-    import re
-
     from bringup.errors import ConfigError
-    from bringup.suites import get_suite, suites
+    from bringup.suites import get_suite, suite_of_file
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(
-            str(path), f"cannot be read: {error.strerror}", "give an operator or a problem file"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(str(path), f"not UTF-8 text: {error.reason} at byte {error.start}") from error
-    found = next((suite for suite, mark in _CONTRACTS.items() if re.search(mark, text, re.MULTILINE)), None)
-    if "suite" in overrides:
-        suite = str(overrides["suite"])
-    elif found is not None and found in suites.names():
-        suite = f"{found}:{path.resolve()}"
-    else:
-        raise ConfigError(
-            str(path),
-            "is no problem file: it has neither `Model` with `get_inputs` nor `Reference`",
-            "a kernel to start from is given with --start",
-        )
+    target = str(overrides.get("target", RunConfig.model_fields["target"].default))
+    suite = str(overrides.get("suite") or suite_of_file(str(path.resolve()), small=_modelled(target))[0])
     names = [operator.name for operator in get_suite(suite).operators()]
     if len(names) != 1:
         raise ConfigError(str(path), f"holds {len(names)} problems", "name one of them, with --suite")
     return {"suite": suite, "ops": (names[0],)}
 
 
-_CONTRACTS = {"kernelbench": r"^class Model\b", "modules": r"^class Reference\b"}
+def _modelled(target: str) -> bool:
+    """Whether a target's clock is a model: it gets small sizes, which are simulated in seconds."""
+    from bringup.targets import get_target
+
+    return getattr(get_target(target), "clock", "device") == "model"
 
 
 def _options(given: List) -> dict[str, Any] | None:

@@ -1,7 +1,16 @@
 """Suites: where operators and their test inputs come from. One file a suite."""
 
 from bringup.suites._additions import FILES, Addition, Additions, additions_of, read_additions, write_additions
-from bringup.suites._base import CaseInputs, Suite, SuiteDefaults, argument_dtypes, get_suite, suites
+from bringup.suites._base import (
+    CaseInputs,
+    Suite,
+    SuiteDefaults,
+    argument_dtypes,
+    get_suite,
+    suite_of_file,
+    suite_of_shapes,
+    suites,
+)
 from bringup.suites._cache import cache_directory, torch_build
 from bringup.suites._conformance import check_suite
 from bringup.suites._devices import on_device
@@ -25,6 +34,8 @@ __all__ = [
     "read_additions",
     "resurvey",
     "select",
+    "suite_of_file",
+    "suite_of_shapes",
     "suites",
     "survey_aten",
     "torch_build",

@@ -228,3 +228,30 @@ def get_suite(spec: str, progress: Callable[[int, int, str], None] | None = None
         lacks = ", ".join(part for part in SUITE_PARTS if not hasattr(suite, part))
         raise PluginError(suites.group, name, TypeError(f"it has no {lacks}; inherit bringup.suites.SuiteDefaults"))
     return suite
+
+
+def suite_of_file(path: str, small: bool) -> tuple[str, str]:
+    """Return suite and operator of a problem's file; `small`: at sizes for a modelled chip.
+
+    Raises ConfigError for a file that is missing, or of neither contract.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(path, f"cannot be read: {error}", "name an operator, or the file of a problem") from None
+    if "class Model" in text:
+        return f"kernelbench:{path}{'?memory=1M' if small else ''}", Path(path).stem
+    if "class Reference" in text:
+        return f"modules:{path}{'' if small else '?sizes=all'}", Path(path).stem
+    raise ConfigError(
+        path,
+        "no problem: it has neither a class Model nor a class Reference",
+        "see docs/problems.md; a kernel to start from is given with --start",
+    )
+
+
+def suite_of_shapes(shapes: str, base: str, small: bool) -> str:
+    """Return the suite of chosen sizes behind the cases of the suite `base`; "shipped" are those of bringup itself."""
+    options = [*(["small=1"] if small else []), *([f"suite={base}"] if base != "opinfo" else [])]
+    path = "" if shapes == "shipped" else shapes
+    return f"shaped:{path}{'?' if options else ''}{'&'.join(options)}".removesuffix(":")

@@ -50,7 +50,7 @@ def test_the_first_proposals_change_one_parameter_to_its_neighbour():
         choice = tuner.ask()
         first.append(choice.values)
         tuner.tell(choice, 1.0)
-    assert first == [{"A": 128}, {"B": 2}, {"C": "native"}, {"D": 4096}]
+    assert first == [{"C": "native"}, {"A": 128}, {"B": 2}, {"D": 4096}]
 
 
 def test_a_killed_search_goes_on_as_it_would_have():

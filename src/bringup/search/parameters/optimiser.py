@@ -1,10 +1,10 @@
 """Which choice to try next: ask and tell, with no state but the trials that were told.
 
-The order is: the neighbours of the present choice, one parameter at a time (block sizes and operands of matrix products
-first, since they matter most); the best of each of them together; then in turns a step from the best choice so far and
-a proposal of the tree-structured Parzen estimator (Bergstra et al., "Algorithms for Hyper-Parameter Optimization",
-NeurIPS 2011; https://optuna.readthedocs.io). Every `ask` is a function of space, seed, trials and what is pending: a
-search that was killed goes on as it would have, and several workers do not ask the same.
+The order is: the neighbours of the present choice, one parameter at a time (operands of matrix products and sizes of
+blocks first, since they matter most); the best of each of them together; then in turns a step from the best choice so
+far and a proposal of the tree-structured Parzen estimator (Bergstra et al., "Algorithms for Hyper-Parameter
+Optimization", NeurIPS 2011; https://optuna.readthedocs.io). Every `ask` is a function of space, seed, trials and what
+is pending: a search that was killed goes on as it would have, and several workers do not ask the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bringup.candidate import digest
 from bringup.search.parameters.space import Choice, Parameter, Space, Value
 from bringup.verdict import Record
 
-_FIRST = ("block", "operands", "programs", "num_warps", "order", "num_stages", "input_precision", "axes")
+_FIRST = ("operands", "block", "programs", "num_warps", "order", "num_stages", "input_precision", "axes")
 _FEW_EACH = 2  # index of four programs for each processor among the limits of programs
 _NEIGHBOURS = 24  # at most before they are combined
 _DRAWS = 8  # of the sampler for one proposal, before something untried is taken at random

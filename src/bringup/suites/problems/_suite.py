@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SURVEY = "bringup.suites.problems._survey"
 CATEGORY = "Problem"
+_AT_ONCE = 8  # files for one start of PyTorch
 
 
 class ProblemSuite(ListedSuite):
@@ -50,16 +51,23 @@ class ProblemSuite(ListedSuite):
                 missing[name] = text
             else:
                 found[name] = facts
-        if missing:
-            bundle = self.bundle.model_copy(update={"files": missing})
-            with tempfile.TemporaryDirectory(prefix="bringup-") as scratch:
-                where = Path(scratch) / "bundle.json"
-                where.write_text(bundle.packed(), encoding="utf-8")
-                made = json.loads(run_module(SURVEY, (str(where),), self._progress))
-            for name, text in missing.items():
-                found[name] = Facts.model_validate(made[name])
-                keep(self._key(text), found[name].model_dump_json().encode())
+        names = list(missing)
+        for start in range(0, len(names), _AT_ONCE):  # what was found out is kept, should somebody lose patience
+            part = {name: missing[name] for name in names[start : start + _AT_ONCE]}
+            for name, facts in self._survey(part, start, len(names)).items():
+                found[name] = facts
+                keep(self._key(part[name]), facts.model_dump_json().encode())
         return {name: found[name] for name in self.bundle.files}
+
+    def _survey(self, files: dict[str, str], done: int, total: int) -> dict[str, Facts]:
+        """Run some of the files, each in a process of its own."""
+        given = self._progress
+        progress = None if given is None else (lambda at, _, name: given(done + at, total, name))
+        with tempfile.TemporaryDirectory(prefix="bringup-") as scratch:
+            where = Path(scratch) / "bundle.json"
+            where.write_text(self.bundle.model_copy(update={"files": files}).packed(), encoding="utf-8")
+            made = json.loads(run_module(SURVEY, (str(where),), progress))
+        return {name: Facts.model_validate(made[name]) for name in files}
 
     def _key(self, text: str) -> str:
         state = hashlib.sha256(self.bundle.options.model_dump_json().encode() + text.encode()).hexdigest()
