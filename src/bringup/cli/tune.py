@@ -274,6 +274,7 @@ def _with_shapes(config: RunConfig, shapes: Path | None) -> RunConfig:
 
 def _of_file(path: Path, overrides: dict[str, Any]) -> dict[str, Any]:
     """Return suite and operator of a problem file: one in KernelBench's format, or in our own."""
+    from bringup.config import RunConfig
     from bringup.errors import ConfigError
     from bringup.suites import get_suite, suite_of_file
 
