@@ -19,7 +19,7 @@ from bringup.vpe.memory import INPUT
 WRITER = 0x0F  # the part of a code that names the first writer
 ITEM_BYTES = {"complex128": 16, "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "float32": 4, "int32": 4}
 ITEM_BYTES |= {"uint32": 4, "complex32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}  # others: 1
-MOST_REPEATED = 64 << 20  # bytes of a view that is larger than its storage
+MOST_REPEATED = 512 << 20  # bytes of a view that is larger than its storage
 LEAST_COUNTED = 1024  # bytes that a block counts for, however small: its record takes as much
 COUNTED_AT_ONCE = 1 << 18  # bytes: counting takes eight times as much for a moment
 KEPT_FREED = 4096  # records of freed blocks, which name what a stale pointer meant
