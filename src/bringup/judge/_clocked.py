@@ -19,6 +19,7 @@ from bringup.judge._turns import Side, doubts, times_of
 from bringup.judge._wire import Assignment
 from bringup.judge.measuring import COMPILE, CaseTiming, Diagnosis, Measured, MeasureJob, Times
 from bringup.judge.profilers import Seen, diagnose
+from bringup.suites import cache_directory
 from bringup.verdict import CaseId, Verdict
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ class Clocked:
             request = {
                 "tapes": [[name, len(tape)] for name, tape in tapes.items()],
                 "references": references,
+                "cache": str(cache_directory().parent),
                 "case": {"suite": job.judge.operator.suite, **known.model_dump()},
                 "timing": job.timing.model_dump(),
                 "memory": job.limits.memory_mb << 20,
