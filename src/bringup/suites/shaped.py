@@ -112,6 +112,11 @@ class ShapedSuite(ListedSuite):
         self.operator(operator)
         return self.base.own_cases(operator, dtype, seed)
 
+    def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
+        """Rebuild some of those that the operator's own suite draws."""
+        self.operator(operator)
+        return self.base.drawn_cases(operator, dtype, seed, count)
+
     def materialise(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
         """Rebuild the operator's own cases and those of chosen sizes. Raises UnknownOperator."""
         self.operator(operator)
