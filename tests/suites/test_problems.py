@@ -246,3 +246,15 @@ def test_the_examples_of_the_papers_come_out():
     borders = torch.tensor([0.3, 0.6, torch.inf, 0.4, 0.7, torch.inf])
     found = problem.root(borders=2)(x, borders, torch.tensor([0, 3, 6]))
     assert found.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_problem_s_prompt_shows_its_call_with_types(folder):
+    from bringup.prompts import PromptBook
+    from bringup.targets import get_target
+
+    suite = get_suite(f"kernelbench:{folder}")
+    target = get_target("vpe:permissive")
+    book = PromptBook(target.dialect(), "vpe:permissive", suite.docs, ("float32",), suite.words)
+    text = book.first(suite.operator("linear")).text
+    assert "x: Tensor, fc_weight: Tensor" in text
+    assert "wide=int, bias=bool)" in text

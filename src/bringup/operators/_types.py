@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from bringup.verdict import CaseId, Record
 
@@ -31,6 +31,14 @@ class CallShape(Record):
     positional: int
     keywords: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _all_or_none(self) -> CallShape:
+        if self.types and len(self.types) != self.positional + len(self.keywords):
+            raise ValueError(
+                f"{len(self.types)} types for {self.positional} positional and {len(self.keywords)} keywords"
+            )
+        return self
 
 
 class ReadAllowance(Record):

@@ -65,7 +65,9 @@ def _examined(contract: Contract, name: str, text: str, options: Options) -> Fac
         error="its result is random: two calls on the same inputs differ" if random else "",
         vacuous="" if random else _vacuous(tried, call, arguments, results),
         names=(*names, *(f"grad_{number}" for number in range(gradients))),
-        types=tuple("Tensor" if isinstance(one, torch.Tensor) else type(one).__name__ for one in arguments),
+        types=tuple(
+            "Tensor" if isinstance(one, torch.Tensor) else type(one).__name__ for one in [*arguments, *init.values()]
+        ),
         keywords=tuple(keywords),
         inputs=call.inputs,
         gradients=gradients,
