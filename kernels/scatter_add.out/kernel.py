@@ -1,0 +1,121 @@
+# Generated: the kernel of aten::scatter_add.out for vpe:pe64, made with bringup. Do not edit: its digest is in
+# library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
+# ---------------------------------------------------------------- what was judged begins below this line
+@triton.jit
+def kernel_cast(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, n, step):
+        offsets = start + tl.arange(0, BLOCK)
+        mask = offsets < n
+        x = tl.load(x_ptr + offsets, mask=mask, other=0)
+        tl.store(out_ptr + offsets, x.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def kernel_scatter_add(
+    index_ptr, src_ptr, acc_ptr, n, along,
+    s1, s2, s3, s4, s5, s6, s7, t0, t1, t2, t3, t4, t5, t6, t7,
+    HALVES: tl.constexpr, BLOCK: tl.constexpr,
+):
+    # Entry e of the index and of the source has its coordinates in the dimensions apart from that of the scatter.
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, n, step):
+        e = start + tl.arange(0, BLOCK).to(tl.int64)
+        mask = e < n
+        at = tl.load(index_ptr + e, mask=mask, other=0).to(tl.int64) * along
+        src = tl.load(src_ptr + e, mask=mask, other=0)
+        at += (e % s7) * t7
+        e7 = e // s7
+        at += (e7 % s6) * t6
+        e6 = e7 // s6
+        at += (e6 % s5) * t5
+        e5 = e6 // s5
+        at += (e5 % s4) * t4
+        e4 = e5 // s4
+        at += (e4 % s3) * t3
+        e3 = e4 // s3
+        at += (e3 % s2) * t2
+        e2 = e3 // s2
+        at += (e2 % s1) * t1
+        e1 = e2 // s1
+        at += e1 * t0
+        if HALVES:
+            # A sum in int64 lies as two words of 32 bits, the lower one first. What the lower word was before an
+            # addition tells whether that addition carried.
+            addend = src.to(tl.int64)[:, None]
+            where_low = (acc_ptr + at * 2)[:, None]
+            where_high = (acc_ptr + at * 2 + 1)[:, None]
+            before = tl.atomic_add(where_low, addend.to(tl.int32), mask=mask[:, None])
+            carry = ((before.to(tl.int64) & 0xFFFFFFFF) + (addend & 0xFFFFFFFF)) >> 32
+            upper = ((addend >> 32) + carry).to(tl.int32)
+            tl.atomic_add(where_high, upper, mask=mask[:, None])
+        else:
+            addend = src.to(acc_ptr.dtype.element_ty)
+            tl.atomic_add((acc_ptr + at)[:, None], addend[:, None], mask=mask[:, None])
+
+
+def on_boundary(x):
+    return x.is_contiguous() and x.storage_offset() * x.element_size() % 32 == 0
+
+
+def aligned(x):
+    x = x.contiguous()
+    return x if on_boundary(x) else x.clone()
+
+
+def wrapper(self, dim, index, src, *, out):
+    if out.shape != self.shape:
+        out.resize_(self.shape)
+    total = self.numel()
+    if total == 0:
+        return out
+    # Sums are taken in float32, int32 (which wraps as the narrower integers do) or int64, in the output itself where it
+    # has that dtype.
+    wide = torch.float32 if out.is_floating_point() else torch.int64 if out.dtype == torch.int64 else torch.int32
+    direct = on_boundary(out)
+    result = out if direct else torch.empty(list(self.shape), dtype=out.dtype, device=out.device)
+    acc = result if out.dtype == wide else torch.empty(list(self.shape), dtype=wide, device=out.device)
+    grid = (min(triton.cdiv(total, 1024), 4096),)
+    kernel_cast[grid](aligned(self), acc, total, BLOCK=1024)
+    n = index.numel()
+    if n > 0:
+        sizes = list(self.shape) or [1]
+        counts = list(index.shape) or [1]
+        rank = len(sizes)
+        dim = dim % rank
+        strides = [1] * rank
+        for d in range(rank - 2, -1, -1):
+            strides[d] = strides[d + 1] * sizes[d + 1]
+        # The index's dimensions as (size, step in the result), neighbours merged where they walk as one.
+        walk = []
+        steps = []
+        for d in range(rank):
+            if counts[d] == 1:
+                continue
+            step = 0 if d == dim else strides[d]
+            if walk and step > 0 and steps[-1] == step * counts[d]:
+                walk[-1] = walk[-1] * counts[d]
+                steps[-1] = step
+            else:
+                walk = walk + [counts[d]]
+                steps = steps + [step]
+        s = [1] * (8 - len(walk)) + walk
+        t = [0] * (8 - len(steps)) + steps
+        part = src
+        if src.dim() > 0:
+            for d in range(rank):
+                part = part.narrow(d, 0, counts[d])
+        halves = wide == torch.int64
+        sums = acc.reshape([total]).view(torch.int32) if halves else acc
+        kernel_scatter_add[(min(triton.cdiv(n, 1024), 4096),)](
+            aligned(index), aligned(part), sums, n, strides[dim],
+            s[1], s[2], s[3], s[4], s[5], s[6], s[7], t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7],
+            HALVES=halves, BLOCK=1024, enable_scatter_stores=True,
+        )
+    if out.dtype != wide:
+        kernel_cast[grid](acc, result, total, BLOCK=1024)
+    if not direct:
+        out.copy_(result)
+    return out
