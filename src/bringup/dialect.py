@@ -113,11 +113,20 @@ EXAMPLES: tuple[str, ...] = ("exp", "argmax", "diag")
 _IN_PACKAGE = re.compile(r"([A-Za-z_][\w.]*):(.+)")  # "package:place"; anything else is a name or a path
 
 
-@lru_cache(maxsize=8)
-def _load_examples(folder: str) -> tuple[Example, ...]:
+def has_examples(folder: str) -> bool:
+    """Whether there is a folder of worked examples of that name; raises ConfigError for a package that is not there."""
+    return _examples_folder(folder).is_dir()
+
+
+def _examples_folder(folder: str) -> Traversable:
     inside = _IN_PACKAGE.fullmatch(folder)
     package, place = inside.groups() if inside else ("bringup.prompts", f"examples/{folder}")
-    where = _resource(f"examples {folder}", package, place)
+    return _resource(f"examples {folder}", package, place)
+
+
+@lru_cache(maxsize=8)
+def _load_examples(folder: str) -> tuple[Example, ...]:
+    where = _examples_folder(folder)
     sources = {}
     for path in where.iterdir() if where.is_dir() else ():
         name = path.name.removesuffix(".txt").removesuffix(".py")

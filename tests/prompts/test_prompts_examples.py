@@ -62,3 +62,23 @@ async def test_examples_pass_every_case_and_compile_for_a_gpu() -> None:
 def test_a_folder_that_is_not_there() -> None:
     with pytest.raises(ConfigError, match="examples nonsense: no such folder"):
         load_examples("nonsense")
+
+
+async def test_examples_in_a_suite_s_contract_are_shown_there_and_pass_every_case() -> None:
+    from judge_bench import Bench
+
+    from bringup.prompts import PromptBook
+
+    suite, dialect = get_suite("aten"), get_target("vpe:pe64").dialect()
+    assert suite.words is not None
+    book = PromptBook(dialect, "vpe:pe64", suite.docs, suite.dtypes, suite.words)
+    prompt = book.first(suite.operator("cos.out")).text
+    examples = load_examples("vpe-aten")
+    async with Bench("vpe:pe64", JudgeConfig()) as judge:
+        for example in examples:
+            assert example.source.strip() in prompt
+            operator = suite.operator(example.name)
+            assert lint(Candidate(source=example.source), dialect, operator) == []
+            verdict = await judge.candidate(Candidate(source=example.source), operator, dtypes=operator.dtypes, seed=0)
+            assert verdict.passed, (example.name, verdict.summary, verdict.log)
+    assert load_examples("vpe")[0].source not in prompt

@@ -135,6 +135,9 @@ class PromptWords(Record):
     )
     right: tuple[str, ...] = ()  # more rules for "when it is right", one item each
     families: tuple[str, ...] | None = None
+    examples: str = (
+        ""  # worked examples in the suite's own contract: the dialect's folder FOLDER-EXAMPLES, where it has one
+    )
 
 
 class DocNode(Record):

@@ -14,7 +14,7 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound, m
 from pydantic import ValidationError
 
 from bringup.candidate import digest
-from bringup.dialect import load_examples
+from bringup.dialect import Example, has_examples, load_examples
 from bringup.errors import BringupError
 from bringup.linter import computes, moves, read_allowance
 from bringup.operators import CallShape, Operator
@@ -226,8 +226,16 @@ def _task(context: TaskContext) -> dict[str, Any]:
         "indexed": any("Tensor[" in call for call in calls),
         "out_rule": _out_rule(operator),
         "wide": "tl.float64" in dialect.tl_constants,
-        "examples": [e for e in load_examples(dialect.examples) if e.name != operator.name] if context.examples else [],
+        "examples": [e for e in _examples(context) if e.name != operator.name] if context.examples else [],
     }
+
+
+def _examples(context: TaskContext) -> tuple[Example, ...]:
+    """The dialect's worked examples in the suite's contract, where it has such; else those of public functions."""
+    folder, own = context.dialect.examples, context.words.examples
+    if own and has_examples(f"{folder}-{own}"):
+        return load_examples(f"{folder}-{own}")
+    return load_examples(folder)
 
 
 def _asked_of(context: TaskContext) -> list[str]:

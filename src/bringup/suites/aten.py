@@ -24,6 +24,7 @@ from bringup.suites._random_listing import docs_of_random, operator_of_random, r
 SURVEY_MODULE = "bringup.suites._aten_survey"
 
 WORDS = PromptWords(
+    examples="aten",
     title="Kernels behind PyTorch's dispatcher",
     one="the kernel of one ATen overload",
     wrapper=(
