@@ -34,7 +34,7 @@ FASTER = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
 async def measure(
-    judge: Judge, template: JobTemplate, candidate: Candidate, gate: Operator, timed: Operator, seconds: float
+    judge: Judge, template: JobTemplate, candidate: Candidate, gate: Operator, timed: Operator, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Judge a kernel at the gate's sizes, then measure it at the others."""
     verdict = await judge.judge(template.job(candidate, gate))
@@ -44,7 +44,8 @@ async def measure(
     job = MeasureJob(
         judge=template.job(candidate, timed, cases={"float32": (0,)}),
         against=() if modelled else (Baseline(name=EAGER), Baseline(name=COMPILE)),
-        timing=Timing(seconds=seconds),
+        timing=Timing(seconds=options.seconds),
+        diagnose=options.diagnose,
     )
     found = await judge.measure(job)
     line: dict[str, Any] = {
@@ -87,7 +88,7 @@ async def run(options: argparse.Namespace, gate: Suite, kernels: dict[str, Candi
                 own, large = gate.operator(name), timed.operator(name)
                 if own.exclusion or large.exclusion or known.get(name, {}).get("source") == candidate.digest:
                     continue
-                line = await measure(judge, template, candidate, own, large, options.seconds)
+                line = await measure(judge, template, candidate, own, large, options)
                 line |= {"format": FORMAT, "problem": name, "target": options.target, "source": candidate.digest}
                 out.write(json.dumps(line) + "\n")
                 out.flush()
@@ -126,6 +127,7 @@ def main() -> None:
     parser.add_argument("--timed", default="256M", help="bytes that timed sizes are cut to; 0: the file's own sizes")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seconds", type=float, default=1.0, help="of the repeats of one problem, at most")
+    parser.add_argument("--diagnose", action="store_true", help="say what bounds each kernel: profilers take half a minute")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     gate = get_suite(f"kernelbench:{options.problems}?memory={options.gate}")
