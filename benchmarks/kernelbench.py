@@ -34,7 +34,12 @@ FASTER = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
 async def measure(
-    judge: Judge, template: JobTemplate, candidate: Candidate, gate: Operator, timed: Operator, options: argparse.Namespace
+    judge: Judge,
+    template: JobTemplate,
+    candidate: Candidate,
+    gate: Operator,
+    timed: Operator,
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Judge a kernel at the gate's sizes, then measure it at the others."""
     verdict = await judge.judge(template.job(candidate, gate))
@@ -127,7 +132,7 @@ def main() -> None:
     parser.add_argument("--timed", default="256M", help="bytes that timed sizes are cut to; 0: the file's own sizes")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seconds", type=float, default=1.0, help="of the repeats of one problem, at most")
-    parser.add_argument("--diagnose", action="store_true", help="say what bounds each kernel: profilers take half a minute")
+    parser.add_argument("--diagnose", action="store_true", help="say what bounds it: takes half a minute each")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     gate = get_suite(f"kernelbench:{options.problems}?memory={options.gate}")

@@ -240,7 +240,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seconds", type=float, default=0.3, help="of the repeats of one call, at most")
     parser.add_argument("--small", action="store_true", help="the small calls, which a modelled chip takes anyway")
-    parser.add_argument("--diagnose", action="store_true", help="say what bounds a kernel: profilers take half a minute")
+    parser.add_argument("--diagnose", action="store_true", help="say what bounds it: takes half a minute each")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     every = prepared(options)
