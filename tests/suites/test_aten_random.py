@@ -113,3 +113,18 @@ def test_alarms_are_rare_and_small_samples_say_nothing() -> None:
         u = torch.rand(2000, generator=generator(seed), dtype=torch.float64)
         alarms += not follows(u, lambda x: x, u, u) or not independent(u)
     assert alarms == 0  # one in ten million each
+
+
+@pytest.mark.parametrize("name", ["bernoulli_.float", "native_dropout", "random_.to"])
+def test_a_case_says_whether_its_seed_decides_anything(name: str) -> None:
+    suite = SUITE
+    for dtype in suite.operator(name).dtypes:
+        cases = suite.materialise(name, dtype)
+        assert any(case.notes["random"] for case in cases)
+        for case in cases:
+            if case.notes["random"]:
+                continue
+            args, kwargs = copy_arguments(case.args, case.kwargs)
+            other, again = copy_arguments(case.args, {**case.kwargs, "seed": case.kwargs["seed"] ^ 1})
+            one, two = case.reference(*args, **kwargs), case.reference(*other, **again)
+            assert str(one) == str(two)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
-from bringup.accuracy import balanced, follows, independent
+from bringup.accuracy import balanced, copy_arguments, follows, independent
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_samples import seed_of
 from bringup.suites._random_listing import CASES, Random
@@ -50,16 +51,20 @@ def random_cases(one: Random, dtype: str, seed: int, salt: str) -> list[CaseInpu
         kwargs: dict[str, Any] = {"seed": int.from_bytes(given[:8], "big") >> 1}
         if drawn.out is not None:
             kwargs["out"] = drawn.out
+        reference = _reference(operator)
         made.append(
             CaseInputs(
                 case=CaseId(operator=one.name, dtype=dtype, index=index, seed=seed),
                 variant="",
                 args=drawn.args,
                 kwargs=kwargs,
-                reference=_reference(operator),
+                reference=reference,
                 postprocess=drawn.holds,
-                notes={"random": True, "public": one.public, "family": "random", "key": f"random/{index}", "seed": seed,
-                       **({"device_places": ()} if drawn.out is not None else {})},
+                notes={
+                    "random": _left_to_chance(reference, drawn, kwargs), "public": one.public, "family": "random",
+                    "key": f"random/{index}", "seed": seed,
+                    **({"device_places": ()} if drawn.out is not None else {}),
+                },
                 title=f"{one.public}: {_text(drawn.args)}"[:300],
             )
         )  # fmt: skip
@@ -85,6 +90,18 @@ def _reference(operator: Any) -> Callable[..., Any]:
             return operator(*args, **kwargs)
 
     return reference
+
+
+def _left_to_chance(reference: Callable[..., Any], drawn: Drawn, kwargs: dict[str, Any]) -> bool:
+    """Whether another seed gives another result: with a probability of 1, or in an empty tensor, none does."""
+
+    def bits(seed: int) -> list[bytes]:
+        args, given = copy_arguments(drawn.args, {**kwargs, "seed": seed})
+        found = [leaf for leaf in pytree.tree_leaves(reference(*args, **given)) if isinstance(leaf, torch.Tensor)]
+        flat = [leaf.contiguous().reshape(-1) for leaf in found]
+        return [leaf.view(torch.uint8).numpy().tobytes() for leaf in flat if leaf.numel()]
+
+    return bits(kwargs["seed"]) != bits(kwargs["seed"] ^ 1)
 
 
 # ---------------------------------------------------------------------- calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bringup.judge.guards._base import Rerun
@@ -29,6 +30,11 @@ class Repeat(Rerun):
     catches = "races, uninitialised memory, results that depend on chance or on the order of programs"
     misses = "what happens once in many runs"
     per_dtype = 1
+
+    def choose(self, cases: Sequence[CaseJudge]) -> list[CaseJudge]:
+        """Where chance decides, a case whose result it decides: with a probability of 1 every seed gives the same."""
+        telling = [case for case in cases if case.inputs.notes.get("random")]
+        return super().choose(telling or cases)
 
     def check(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
         """Compare the bits of two calls."""
