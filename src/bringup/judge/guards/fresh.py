@@ -67,30 +67,34 @@ class Near(Rerun):
         from bringup.judge._outcome import cheated
 
         for base in (case, rerun.altered(case, _all_alike)):
-            changed = None if base is None else self._changed(rerun, base)
-            if base is None or changed is None or rerun.outcome(base, {}).kind != "passed":
+            every = [] if base is None else self._changed(rerun, base)
+            if base is None or not every or rerun.outcome(base, {}).kind != "passed":
                 continue  # `fresh` and `repeat` say so
-            run = rerun.call(changed, {})
-            # A small error on the changed values is the audit's business; the old answer is not.
-            if run.outcome.kind == "wrong" and rerun.answers(run, base):
-                text = "with one value changed the wrapper still gives the answer to the values before"
-                return cheated(self.id, text).with_call(changed)
+            for words, changed in every:
+                run = rerun.call(changed, {})
+                # A small error on the changed values is the audit's business; the old answer is not.
+                if run.outcome.kind == "wrong" and rerun.answers(run, base):
+                    text = f"with {words} the wrapper still gives the answer to the values before"
+                    return cheated(self.id, text).with_call(changed)
         return None
 
-    def _changed(self, rerun: Rerunner, case: CaseJudge) -> CaseJudge | None:
-        """Return the case with two inner values swapped, or one repeated; None where the answer stays the same."""
+    def _changed(self, rerun: Rerunner, case: CaseJudge) -> list[tuple[str, CaseJudge]]:
+        """Return the case with one inner value changed, and with two swapped: each where that changes the answer.
+
+        Both are asked for: who adds the values up, or digests them in any order, sees the first and not the second.
+        """
         import torch
 
         tensors = [t for _, t in case.tensors if t.numel() >= MIN_ELEMENTS and t.dtype is not torch.bool]
         if not tensors:
-            return None
+            return []
         size = max(t.numel() for t in tensors)
         position = next(i for i, (_, t) in enumerate(case.tensors) if t.numel() == size and t.dtype is not torch.bool)
         # Fixed places could be looked at, and no others.
         places = [rerun.random.sample(range(size), 2) for _ in range(TRIES)]
-        for attempt in range(TRIES):
-            for swap in (False, True):
-                one, other = places[attempt]
+        found: list[tuple[str, CaseJudge]] = []
+        for words, swap in (("one value changed", False), ("two values swapped", True)):
+            for one, other in places:
 
                 def alter(tensors: list[Any], one: int = one, other: int = other, swap: bool = swap) -> None:
                     tensor = tensors[position]
@@ -103,8 +107,9 @@ class Near(Rerun):
 
                 changed = rerun.altered(case, alter)
                 if changed is not None:
-                    return changed
-        return None
+                    found.append((words, changed))
+                    break
+        return found
 
 
 def _elements(case: CaseJudge) -> int:
