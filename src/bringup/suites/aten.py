@@ -31,7 +31,8 @@ WORDS = PromptWords(
         "registered for the overload at the device's dispatch key, and called by PyTorch's dispatcher with the "
         "arguments of its schema: positional and keyword as the schema has them, those that have their default often "
         "left out. Its tensors live on the device. It launches kernels, and returns what the schema says. Most "
-        "wrappers are a few lines."
+        "wrappers are a few lines. A default list of the schema (`dim=[]`) is written as a tuple (`dim=()`); a "
+        "parameter whose name is one of Python's words (`from`, `lambda`) comes by position, under any name."
     ),
     right=(
         "Much is settled before the call arrives. Where the schema ends in outputs (`out`, `grad_input`, ... after the "
@@ -41,6 +42,7 @@ WORDS = PromptWords(
         "schema's order). A dimension (`dim`) is as the caller gave it, from -rank to rank - 1.",
         "One kernel serves `f(x)`, `f_(x)` and `f(x, out=y)`: an output may be an input, the same elements in the same "
         "memory. Load what an element needs before you store it.",
+        "A kernel to be repaired may be that of the public function, with another signature than the overload's.",
         "Inputs keep the dtypes that the caller gave: an operand may have another dtype than the output, and where the "
         "schema says Tensor, a Python number may stand in its place. Compute in the dtype that `torch.result_type` "
         "gives, half precisions in float32; store in the output's dtype.",
