@@ -157,8 +157,8 @@ class Signature(Rule):
     id = "wrapper-signature"
     title = "wrapper accepts every call shape of the operator"
     advice = (
-        "Give wrapper the operator's own parameters, with its names, order and defaults; write a default list `[]` as a "
-        "tuple `()`, since a list would be kept between calls."
+        "Give wrapper the operator's own parameters, with its names, order and defaults; write a default list `[]` "
+        "as a tuple `()`, since a list would be kept between calls."
     )
 
     def check(self, context: Context) -> Iterator[Violation]:
