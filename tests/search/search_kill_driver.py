@@ -44,9 +44,12 @@ async def live(root: Path) -> None:
 
 
 def has_begun(folder: Path) -> bool:
+    """Whether its first node is stored: before, it has no start but the one that this driver gives."""
     try:
         with open_run(folder) as run:
-            return run.started is not None
+            if run.started is None:
+                return False
+        return "0" in {node.id for node in graph_of(folder).nodes.values()}
     except StoreError:
         return False
 

@@ -36,4 +36,4 @@ def test_the_seed_draws_which() -> None:
 
 def test_what_has_no_published_cases_draws_none() -> None:
     assert list(get_suite("opinfo:alone").drawn_cases("trace", "float32", 7, 3)) == []
-    assert list(get_suite("aten").drawn_cases("trace", "float32", 7, 3)) == []
+    assert list(get_suite("aten:alone").drawn_cases("trace", "float32", 7, 3)) == []

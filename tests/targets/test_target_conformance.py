@@ -123,7 +123,7 @@ def test_a_plug_in_that_is_no_target_is_one_clear_line() -> None:
     try:
         targets.register("half")(Half)
         targets.register("broken")(Broken)
-        with pytest.raises(PluginError, match=r"half.*it has no alignment, compile_for, .*; inherit .*TargetDefaults"):
+        with pytest.raises(PluginError, match=r"half.*it has no alignment, clock, .*; inherit .*TargetDefaults"):
             get_target("half")
         with pytest.raises(PluginError, match=r"broken.*cannot be loaded: TypeError") as caught:
             get_target("broken")

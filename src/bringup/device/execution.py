@@ -153,8 +153,9 @@ class Execution:
         target, end = unpack_descriptor(body, at)
         if end != len(body) or source.dtype != target.dtype or source.size != target.size:
             raise Malformed("two tensors of different dtypes or sizes, which no copy makes equal")
-        taken, writers, _ = self.memory.torch_tensor(source)
         given, mine, block = self.memory.torch_tensor(target)
+        # what is expanded into memory that is there already costs no more than that memory
+        taken, writers, _ = self.memory.torch_tensor(source, most=block.nbytes)
         self._writable(block, mine)
         self.account.copies += 1
         self.account.copied_bytes += writers.size

@@ -19,7 +19,7 @@ from bringup.vpe.memory import INPUT
 WRITER = 0x0F  # the part of a code that names the first writer
 ITEM_BYTES = {"complex128": 16, "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "float32": 4, "int32": 4}
 ITEM_BYTES |= {"uint32": 4, "complex32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}  # others: 1
-MOST_REPEATED = 512 << 20  # bytes of a view that is larger than its storage
+MOST_REPEATED = 64 << 20  # bytes of a view that is larger than its storage
 LEAST_COUNTED = 1024  # bytes that a block counts for, however small: its record takes as much
 COUNTED_AT_ONCE = 1 << 18  # bytes: counting takes eight times as much for a moment
 KEPT_FREED = 4096  # records of freed blocks, which name what a stale pointer meant
@@ -178,21 +178,21 @@ class Memory:
 
     # Tensors -------------------------------------------------------------------------------------------------
 
-    def place(self, tensor: Descriptor) -> tuple[Block, int]:
+    def place(self, tensor: Descriptor, most: int = 0) -> tuple[Block, int]:
         """The block under a tensor and the offset of its first byte in it.
 
-        Raises Malformed for a tensor that reaches beyond its block.
+        `most`: bytes that it may have, whatever its storage. Raises Malformed for one that reaches beyond its block.
         """
         block = self.at(tensor.base)
         offset = tensor.address - tensor.base
-        check_extent(offset, item_bytes(tensor.dtype), tensor.size, tensor.stride, block.nbytes)
+        check_extent(offset, item_bytes(tensor.dtype), tensor.size, tensor.stride, block.nbytes, most)
         return block, offset
 
-    def torch_tensor(self, tensor: Descriptor) -> tuple[Any, Map, Block]:
+    def torch_tensor(self, tensor: Descriptor, most: int = 0) -> tuple[Any, Map, Block]:
         """A torch tensor on device memory, the codes of its bytes (a last axis more), and its block."""
         import torch
 
-        block, offset = self.place(tensor)
+        block, offset = self.place(tensor, most)
         width = item_bytes(tensor.dtype)
         if offset % width:
             raise Malformed("a tensor whose address is not a multiple of its element's size")
@@ -205,16 +205,18 @@ def item_bytes(dtype: str) -> int:
     return ITEM_BYTES.get(dtype, 1)
 
 
-def check_extent(offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...], nbytes: int) -> None:
+def check_extent(
+    offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...], nbytes: int, most: int = 0
+) -> None:
     """Raise Malformed where a tensor (offset and width in bytes, strides in elements) leaves `nbytes` bytes.
 
-    Also where it has more elements than any expanded view of so many bytes has a use for.
+    Also where it has more bytes than `most`, and than its storage.
     """
     if len(size) != len(stride) or len(size) > MOST_DIMENSIONS or min(offset, *size, *stride, 0) < 0:
         raise Malformed("a tensor with negative sizes or strides, or too many dimensions")
     if 0 in size:
         return
-    if math.prod(size) * width > max(MOST_REPEATED, nbytes):
+    if math.prod(size) * width > max(MOST_REPEATED, most, nbytes):
         raise Malformed("a view that repeats the elements of its storage too often")
     last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True)) * width + width
     if last > nbytes:

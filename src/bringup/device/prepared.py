@@ -49,7 +49,8 @@ class Prepared:
         if command is Command.COPY:
             source, at = unpack_descriptor(body, 0)
             target, _ = unpack_descriptor(body, at)
-            taken, given = self.memory.torch_tensor(source)[0], self.memory.torch_tensor(target)[0]
+            given, _, block = self.memory.torch_tensor(target)
+            taken = self.memory.torch_tensor(source, most=block.nbytes)[0]
             self.steps.append(lambda: given.copy_(taken, non_blocking=True))
         elif command is Command.UPLOAD:
             self._keep_upload(body)

@@ -7,7 +7,7 @@ def kernel_norm(x, weight, bias, out_ptr, mean_ptr, rstd_ptr, n, pitch, eps, HAS
     for start in range(0, n, BLOCK):
         k = start + tl.arange(0, BLOCK)
         total += tl.load(x + base + k, mask=k < n, other=0).to(tl.float32)
-    mean = tl.sum(total, axis=0) / n
+    mean = tl.sum(total, axis=0) / tl.maximum(n, 1)
     squares = tl.zeros([BLOCK], dtype=tl.float32)
     for start in range(0, n, BLOCK):
         k = start + tl.arange(0, BLOCK)
@@ -38,8 +38,8 @@ def wrapper(input, normalized_shape, weight, bias, eps):
     out = torch.empty(input.shape, dtype=input.dtype, device=input.device)
     mean = torch.empty(statistics, dtype=input.dtype, device=input.device)
     rstd = torch.empty(statistics, dtype=input.dtype, device=input.device)
-    if lines and n:
-        pitch = triton.cdiv(n, 32) * 32
+    if lines:  # of an empty line the mean is 0, and the deviation no number
+        pitch = max(triton.cdiv(n, 32), 1) * 32
         x = torch.empty((lines, pitch), dtype=input.dtype, device=input.device)
         x[:, :n].copy_(input.reshape(lines, n))
         y = torch.empty((lines, pitch), dtype=input.dtype, device=input.device)
