@@ -218,9 +218,9 @@ def test_convolution_fails_too() -> None:
 def test_mixed_devices_and_wrong_indices() -> None:
     with pytest.raises(RuntimeError, match="there is one device vpe:0"):
         torch.empty(2, device="vpe:1")
-    with pytest.raises(NotImplementedError, match="no kernel for .* of sparse or quantized tensors"):
+    with pytest.raises(NotImplementedError, match=r"no kernel for .* of sparse or quantized tensors"):
         torch.empty(2, 2, device="vpe", layout=torch.sparse_csr)
-    with pytest.raises(NotImplementedError, match="no kernel for .* of sparse or quantized tensors"):
+    with pytest.raises(NotImplementedError, match=r"no kernel for .* of sparse or quantized tensors"):
         torch.empty(2, device="vpe", dtype=torch.quint8)
     with pytest.raises(torch.OutOfMemoryError, match="the host refuses"):
         torch.empty(1 << 50, device="vpe")
