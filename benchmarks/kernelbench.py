@@ -45,7 +45,7 @@ async def measure(
     verdict = await judge.judge(template.job(candidate, gate))
     if not verdict.passed:
         return {"verdict": verdict.kind, "summary": verdict.summary[:200], "times": None}
-    modelled = getattr(get_target(template.target.name), "clock", "device") == "model"
+    modelled = get_target(template.target.name).clock == "model"
     job = MeasureJob(
         judge=template.job(candidate, timed, cases={"float32": (0,)}),
         against=() if modelled else (Baseline(name=EAGER), Baseline(name=COMPILE)),

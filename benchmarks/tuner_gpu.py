@@ -16,10 +16,9 @@ import argparse
 import asyncio
 import fnmatch
 import json
-import math
 import time
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any
 
 from bringup.candidate import Candidate
@@ -37,7 +36,7 @@ FORMAT = 1
 
 def geometric(values: list[float]) -> float:
     """Return the geometric mean; 0 where a value is."""
-    return math.exp(sum(map(math.log, values)) / len(values)) if values and min(values) > 0 else 0.0
+    return geometric_mean(values) if values and min(values) > 0 else 0.0
 
 
 class Tuned:
@@ -93,7 +92,7 @@ class Bench:
     def __init__(self, options: argparse.Namespace, judge: Judge) -> None:
         self.options, self.judge = options, judge
         self.template = JobTemplate(options.target, JudgeConfig(case_seconds=60), compiles=False)
-        self.modelled = getattr(get_target(options.target), "clock", "device") == "model"
+        self.modelled = get_target(options.target).clock == "model"
 
     async def measure(self, tuned: Tuned, choice: Choice, what: str) -> dict[str, Any]:
         """Measure a choice and return its line."""
@@ -144,7 +143,7 @@ def _cases(found: Measured) -> list[dict[str, Any]]:
 
 def prepared(options: argparse.Namespace) -> list[Tuned]:
     """Return what is to be tuned, with what the file holds already."""
-    modelled = getattr(get_target(options.target), "clock", "device") == "model"
+    modelled = get_target(options.target).clock == "model"
     suite = get_suite("shaped:?small=1" if modelled or options.small else "shaped")
     assert isinstance(suite, ShapedSuite)
     freedom = freedom_of(get_target(options.target))

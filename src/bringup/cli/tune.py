@@ -290,7 +290,7 @@ def _modelled(target: str) -> bool:
     """Whether a target's clock is a model: it gets small sizes, which are simulated in seconds."""
     from bringup.targets import get_target
 
-    return getattr(get_target(target), "clock", "device") == "model"
+    return get_target(target).clock == "model"
 
 
 def _options(given: List) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ A time counts only beside a passed verdict on the very cases that were timed.
 
 from __future__ import annotations
 
-import math
+import statistics
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -141,7 +141,5 @@ class Measured(Record):
         """Geometric mean over the cases of the speed-up (over the faster baseline each); 0 for what did not pass."""
         if not self.verdict.passed or not self.cases or self.error:
             return 0.0
-        each = [case.speedup(against) for case in self.cases]
-        if any(one is None for one in each):
-            return 0.0
-        return math.exp(sum(math.log(one) for one in each if one) / len(each))
+        each = [one for case in self.cases if (one := case.speedup(against)) is not None]
+        return statistics.geometric_mean(each) if len(each) == len(self.cases) else 0.0

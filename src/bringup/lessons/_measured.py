@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +28,7 @@ class Timed:
     @property
     def mean(self) -> float:
         """Geometric mean of the times in seconds."""
-        return geometric_mean(self.seconds.values())
+        return statistics.geometric_mean(self.seconds.values())
 
 
 def timed_nodes(events: Iterable[StoredEvent]) -> list[Timed]:
@@ -68,7 +68,7 @@ def fitness(timed: Timed, start: Mapping[str, float]) -> float:
         return 0.0
     references = {case: min(times.values()) for case, times in timed.baselines.items() if times}
     ratios = [(references.get(case) or start.get(case, 0.0)) / own for case, own in timed.seconds.items() if own > 0]
-    return geometric_mean(ratios) if ratios and all(ratio > 0 for ratio in ratios) else 0.0
+    return statistics.geometric_mean(ratios) if ratios and all(ratio > 0 for ratio in ratios) else 0.0
 
 
 def start_times(nodes: Iterable[Timed]) -> Mapping[str, float]:
@@ -81,10 +81,4 @@ def gain(parent: Timed, child: Timed) -> float:
     shared = [case for case in child.seconds if parent.seconds.get(case, 0.0) > 0 and child.seconds[case] > 0]
     if not (parent.passed and child.passed and shared):
         return 0.0
-    return geometric_mean(parent.seconds[case] / child.seconds[case] for case in shared)
-
-
-def geometric_mean(values: Iterable[float]) -> float:
-    """Return the geometric mean of positive numbers; 0 for none."""
-    logs = [math.log(value) for value in values]
-    return math.exp(math.fsum(logs) / len(logs)) if logs else 0.0
+    return statistics.geometric_mean(parent.seconds[case] / child.seconds[case] for case in shared)

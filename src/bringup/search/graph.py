@@ -8,6 +8,7 @@ kernel of the graph that was timed (the kernel that the search started from).
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -169,7 +170,7 @@ class Graph:
         best = {case: min(found.values()) for case, found in baselines.items() if found} or self.reference
         # a call that asks nothing of the device (of an empty tensor) has no time, on either side
         ratios = [best[case] / seconds for case, seconds in times.items() if _usable(best.get(case, 0.0))]
-        return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 0.0
+        return statistics.geometric_mean(ratios) if ratios else 0.0
 
     def fitness_of(self, measured: Measured) -> float:
         """Return the fitness that a measurement would have, of a candidate that is not in the graph yet."""

@@ -56,7 +56,7 @@ def make_problem(config: RunConfig, operator: Operator) -> Problem:
     search = config.search
     assert search is not None
     target = get_target(config.target)
-    modelled = getattr(target, "clock", "device") == "model"
+    modelled = target.clock == "model"
     for name in search.against:
         if name not in (EAGER, COMPILE, START):
             raise ConfigError("search.against", f"no baseline '{name}'", f"use {EAGER}, {COMPILE} or {START}")
