@@ -93,7 +93,9 @@ def k_nested(x, o, n, B: tl.constexpr):
 @pytest.mark.usefixtures("pe64")
 def test_dump_names_variables_of_all_calls_and_the_other_pes():
     n = 4096
-    x, o = aligned(n), aligned(n)
+    # What lies beyond x must be no other argument of the launch, whatever the heap does: x is the end of its storage.
+    both = aligned(2 * n + 64)
+    o, x = both[:n], both[-n:]
     o.fill_(5)
     faulting = [pid for pid in range(64) if (pid * 64 + 63 + 7) * 3 >= n]
     with pytest.raises(vpe.VpeFault) as caught, vpe.launch_mode(threads=1):
