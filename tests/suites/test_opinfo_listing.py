@@ -134,8 +134,8 @@ def test_selection(suite: OpInfoSuite, tmp_path: Path) -> None:
     assert all(name.startswith("special.") for name in names("special.*"))
     assert names("nn.functional.dropout") == ["nn.functional.dropout"]  # excluded, but asked for by name
     listed = tmp_path / "ops.txt"
-    listed.write_text("# three\nexp  # the first\n\nspecial.i?e\n", encoding="utf-8")
-    assert names(f"@{listed}") == ["exp", "special.i0e", "special.i1e"]
+    listed.write_text("# four\nexp  # the first\n\nall\nspecial.i?e\n", encoding="utf-8")
+    assert names(f"@{listed}") == ["exp", "all", "special.i0e", "special.i1e"]
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from bringup.suites._base import Suite
 def select(suite: Suite, patterns: Iterable[str]) -> list[Operator]:
     """Return the operators that the patterns name, each once, in the suite's order.
 
-    A pattern is `all` (every eligible operator; write `[a]ll` for an operator of that name), an exact name (of an
-    excluded operator too: it was asked for by name), a glob (`special.*`, `*pool*`; eligible operators only), or
-    `@file` with one pattern a line and `#` comments. Raises UnknownOperator, with close names, for a pattern that
+    A pattern is `all` (every eligible operator; `[a]ll` is the operator of that name), an exact name (of an excluded
+    operator too: it was asked for by name), a glob (`special.*`, `*pool*`; eligible operators only), or `@file` with
+    one pattern a line and `#` comments: there `all` is the operator, as in any list of names. Raises UnknownOperator, with close names, for a pattern that
     matches nothing, and ConfigError for a file that cannot be read.
     """
     operators = {operator.name: operator for operator in suite.operators()}
@@ -59,6 +59,8 @@ def _expand(patterns: Iterable[str], open_files: set[Path]) -> Iterator[str]:
                 reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
                 raise ConfigError(str(path), f"list of operators cannot be read: {reason}") from error
             listed = [line.partition("#")[0].strip() for line in lines]
-            yield from _expand([line for line in listed if line], open_files | {path.resolve()})
+            yield from _expand(
+                ["[a]ll" if line == "all" else line for line in listed if line], open_files | {path.resolve()}
+            )
         elif pattern:
             yield pattern
