@@ -5,7 +5,9 @@ A time counts only beside a passed verdict on the very cases that were timed.
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -120,10 +122,7 @@ class CaseTiming(Record):
 
     def speedup(self, against: str | None = None) -> float | None:
         """Time of a baseline (by default of the fastest) over the candidate's; None where there is none."""
-        others = [self.baselines[against]] if against in self.baselines else []
-        if against is None:
-            others = list(self.baselines.values())
-        return min(other.median for other in others) / self.device.median if others else None
+        return fitness({str(self.case): self.device.median}, references([self], against)) or None
 
 
 class Measured(Record):
@@ -138,8 +137,35 @@ class Measured(Record):
     error: str | None = None  # why nothing could be timed although the verdict passed
 
     def speedup(self, against: str | None = None) -> float:
-        """Geometric mean over the cases of the speed-up (over the faster baseline each); 0 for what did not pass."""
-        if not self.verdict.passed or not self.cases or self.error:
+        """`fitness` over a baseline (by default over the fastest of each case); 0 for what did not pass."""
+        if not self.verdict.passed or self.error:
             return 0.0
-        each = [one for case in self.cases if (one := case.speedup(against)) is not None]
-        return statistics.geometric_mean(each) if len(each) == len(self.cases) else 0.0
+        seconds = {str(case.case): case.device.median for case in self.cases}
+        return fitness(seconds, references(self.cases, against))
+
+
+def references(cases: Iterable[CaseTiming], against: str | None = None) -> dict[str, float]:
+    """Return the seconds of a baseline (by default of the fastest) by case; cases that have none are left out."""
+    found: dict[str, float] = {}
+    for case in cases:
+        medians = [times.median for name, times in case.baselines.items() if against in (None, name)]
+        if medians:
+            found[str(case.case)] = min(medians)
+    return found
+
+
+def usable(seconds: float) -> bool:
+    """Whether a time can be divided by: finite and above zero."""
+    return math.isfinite(seconds) and seconds > 0
+
+
+def fitness(seconds: Mapping[str, float], references: Mapping[str, float]) -> float:
+    """Return reference time over own time, the geometric mean over the cases that have both; 0 without any.
+
+    A time of a candidate that cannot be divided by makes all of them doubtful: 0. A case without a reference (its
+    baseline failed; a call of an empty tensor asks nothing of the device) says nothing of the candidate.
+    """
+    if not all(map(usable, seconds.values())):
+        return 0.0
+    ratios = [references[case] / own for case, own in seconds.items() if usable(references.get(case, 0.0))]
+    return statistics.geometric_mean(ratios) if ratios else 0.0

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bringup.judge.measuring import fitness
 from bringup.store import StoredEvent
 
 
@@ -58,7 +59,7 @@ def timed_nodes(events: Iterable[StoredEvent]) -> list[Timed]:
     return found
 
 
-def fitness(timed: Timed, start: Mapping[str, float]) -> float:
+def fitness_of(timed: Timed, start: Mapping[str, float]) -> float:
     """Return reference time over candidate time, the geometric mean over the cases; 0 for what did not pass.
 
     The reference of a case is its fastest baseline; where there is none, `start`: what the first kernel that the
@@ -66,9 +67,8 @@ def fitness(timed: Timed, start: Mapping[str, float]) -> float:
     """
     if not timed.passed:
         return 0.0
-    references = {case: min(times.values()) for case, times in timed.baselines.items() if times}
-    ratios = [(references.get(case) or start.get(case, 0.0)) / own for case, own in timed.seconds.items() if own > 0]
-    return statistics.geometric_mean(ratios) if ratios and all(ratio > 0 for ratio in ratios) else 0.0
+    best = {case: min(times.values()) for case, times in timed.baselines.items() if times}
+    return fitness(timed.seconds, best or start)
 
 
 def start_times(nodes: Iterable[Timed]) -> Mapping[str, float]:

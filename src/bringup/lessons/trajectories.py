@@ -17,7 +17,7 @@ from pydantic import Field
 
 from bringup.candidate import digest
 from bringup.errors import FormatError
-from bringup.lessons._measured import fitness, start_times, timed_nodes
+from bringup.lessons._measured import fitness_of, start_times, timed_nodes
 from bringup.lessons._secrets import Redactor
 from bringup.session.history import shortened
 from bringup.store import Run, SessionFinished, StoredCall, StoredEvent, session_calls
@@ -156,7 +156,7 @@ def _of_operator(
     parents = {(e.session, e.node): e.parents for e in events if e.node and e.parents}
     nodes = timed_nodes(events)
     start = start_times(nodes)
-    speed = {(node.node, node.candidate): fitness(node, start) for node in nodes}
+    speed = {(node.node, node.candidate): fitness_of(node, start) for node in nodes}
     searching = any(stored.node for stored in events)
     calls = session_calls(events)
     done.helpers += sum(call.role != "generate" for call in calls)

@@ -126,10 +126,12 @@ class Search:
                 task.cancel()
             await asyncio.gather(*beside, *workers, return_exceptions=True)
         await self.catch_up()
-        if self._ended is None and self._stop.reason is not None and self._stop.budget:
-            cause: Cause = "time" if self._stop.reason.startswith("time") else "budget"
-            return Ended(cause, self._stop.reason)
-        return self._ended if self._stop.reason is None else None
+        reason = self._stop.reason
+        if reason is not None and not self._stop.budget:
+            return None  # somebody asked for it: the search goes on another time
+        if self._ended is None and reason is not None:
+            return Ended("time" if reason.startswith("time") else "budget", reason)
+        return self._ended  # a worker may have seen the limit before the clock here told of it, or after
 
     # taking turns
 

@@ -7,13 +7,11 @@ kernel of the graph that was timed (the kernel that the search started from).
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bringup.judge.measuring import Measured
+from bringup.judge.measuring import Measured, fitness
 from bringup.store import (
     CallFinished,
     Memory,
@@ -165,12 +163,8 @@ class Graph:
         return self._ratio(measured.seconds, measured.baselines)
 
     def _ratio(self, times: dict[str, float], baselines: dict[str, dict[str, float]]) -> float:
-        if not times or any(not _usable(seconds) for seconds in times.values()):
-            return 0.0
-        best = {case: min(found.values()) for case, found in baselines.items() if found} or self.reference
-        # a call that asks nothing of the device (of an empty tensor) has no time, on either side
-        ratios = [best[case] / seconds for case, seconds in times.items() if _usable(best.get(case, 0.0))]
-        return statistics.geometric_mean(ratios) if ratios else 0.0
+        best = {case: min(found.values()) for case, found in baselines.items() if found}
+        return fitness(times, best or self.reference)
 
     def fitness_of(self, measured: Measured) -> float:
         """Return the fitness that a measurement would have, of a candidate that is not in the graph yet."""
@@ -270,8 +264,3 @@ class Graph:
 
 
 EQUAL = 1e-9  # relative: fitness is a ratio of times, and more than this apart is another
-
-
-def _usable(seconds: float) -> bool:
-    """A time that a ratio can be made of; clocks have been seen to give zero."""
-    return math.isfinite(seconds) and seconds > 0.0

@@ -16,8 +16,8 @@ def select(suite: Suite, patterns: Iterable[str]) -> list[Operator]:
 
     A pattern is `all` (every eligible operator; `[a]ll` is the operator of that name), an exact name (of an excluded
     operator too: it was asked for by name), a glob (`special.*`, `*pool*`; eligible operators only), or `@file` with
-    one pattern a line and `#` comments: there `all` is the operator, as in any list of names. Raises UnknownOperator, with close names, for a pattern that
-    matches nothing, and ConfigError for a file that cannot be read.
+    one pattern a line and `#` comments: there `all` is the operator, as in any list of names. Raises UnknownOperator,
+    with close names, for a pattern that matches nothing, and ConfigError for a file that cannot be read.
     """
     operators = {operator.name: operator for operator in suite.operators()}
     chosen: set[str] = set()
