@@ -18,7 +18,7 @@ from pathlib import Path
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig, load_config
 from bringup.judge import JobTemplate, open_judge
-from bringup.runs.plan import starting_kernels
+from bringup.runs.starts import starting_kernels
 from bringup.suites import get_suite, select
 
 

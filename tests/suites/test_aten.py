@@ -22,7 +22,7 @@ from bringup.config import NO_CACHE, JudgeConfig, load_config
 from bringup.errors import EnvironmentFault, UnknownOperator
 from bringup.linter import lint
 from bringup.prompts import first_prompt
-from bringup.runs.plan import starting_kernels
+from bringup.runs.starts import starting_kernels
 from bringup.suites import _aten_survey as survey_module
 from bringup.suites import check_suite, get_suite
 from bringup.suites._aten_call import call_text, kind_of
@@ -290,6 +290,15 @@ def test_a_public_operators_kernel_is_a_natural_start(suite: AtenSuite, tmp_path
     (tmp_path / "mm.out.py").write_text("its own")
     config = load_config(None, {"suite": "aten", "refine_from": str(tmp_path)})
     assert starting_kernels(config, chosen, tmp_path) == {"add.out": "public", "mm.out": "its own"}
+
+
+def test_an_overloads_kernel_starts_the_public_operator_whose_work_it_does(tmp_path: Path) -> None:
+    chosen = [get_suite("opinfo").operator(name) for name in ("svd", "max", "cos", "nn.functional.cross_entropy")]
+    config = load_config(None, {"refine_from": str(Path(__file__).parents[2] / "kernels")})
+    found = starting_kernels(config, chosen, tmp_path)
+    served = {name: text.splitlines()[0].split()[5].rstrip(",") for name, text in found.items()}
+    assert served == {"svd": "aten::_linalg_svd.U", "cos": "aten::cos.out", "max": "aten::max"}
+    assert all("def wrapper(" in text for text in found.values())
 
 
 def test_a_survey_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def _kernels(
     from bringup.clients.recording import find_set
     from bringup.errors import ConfigError
     from bringup.mutation import recorded_candidates
-    from bringup.runs.plan import kernels_of
+    from bringup.runs.starts import kernels_of
     from bringup.suites import get_suite, select
 
     sources = (op is not None) + (library is not None) + (recordings is not None)

@@ -9,19 +9,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bringup.clients.recording import (
-    RecordingSet,
     chosen_operators,
-    find_set,
     recorded_operators,
-    recorded_starts,
-    shipped_sets,
 )
 from bringup.config import ALONE, ClientConfig, RunConfig
 from bringup.errors import ConfigError, UnknownName, UnknownOperator
-from bringup.library import Library
 from bringup.operators import Operator
 from bringup.runs.planned import is_planned, planned
-from bringup.store import OperatorInfo, find_run, open_run
+from bringup.runs.starts import starting_kernels
+from bringup.store import OperatorInfo
 from bringup.suites import get_suite, select
 from bringup.targets import get_target, located
 
@@ -105,18 +101,6 @@ def make_plan(config: RunConfig, root: Path) -> Plan:
         raise ConfigError("ops", f"no eligible operator ({reasons or 'nothing chosen'})", "see `bringup ops list`")
     refine = starting_kernels(config, eligible, root)
     return Plan(operators=eligible, excluded=excluded, refine=refine)
-
-
-def starting_kernels(config: RunConfig, operators: Iterable[Operator], root: Path) -> dict[str, str]:
-    """Return what the sessions start from: `refine_from`, or in a replay what the recorded sessions started from.
-
-    Where `refine_from` has no kernel of an operator, that of the operator which it names as its start will do.
-    """
-    names = {operator.name: operator.start for operator in operators}
-    if config.refine_from:
-        found = kernels_of(config.refine_from, [*names, *filter(None, names.values())], root)
-        return {name: found[one] for name, start in names.items() if (one := name if name in found else start) in found}
-    return recorded_starts(names, config.client.path, config.target) if config.client.name == "recorded" else {}
 
 
 def settled(config: RunConfig) -> RunConfig:
@@ -210,38 +194,3 @@ def patterns(config: RunConfig) -> Iterable[str]:
             yield from (recorded_operators if pattern == "recorded" else chosen_operators)(path, config.target)
         else:
             yield pattern
-
-
-def kernels_of(source: str, operators: Iterable[str], root: Path) -> dict[str, str]:
-    """Return the kernels to start from: `OP.py` of a folder, a kernel library, a shipped set of recordings, a run.
-
-    Operators without one start from scratch. Raises ConfigError when there is none of any.
-    """
-    folder = Path(source)
-    found: dict[str, str] = {}
-    if folder.is_dir() and any(folder.glob("*.py")):
-        for name in operators:
-            file = folder / f"{name}.py"
-            if file.is_file():
-                try:
-                    found[name] = file.read_text(encoding="utf-8")
-                except (OSError, UnicodeDecodeError) as error:
-                    raise ConfigError(str(file), f"kernel to refine cannot be read: {error}") from error
-    elif (folder / "library.json").is_file():
-        library = Library.open(folder)
-        for name in operators:
-            entries = [entry for entry in library.of(name) if not entry.variant]
-            if entries:  # an override for one profile only where there is no other
-                found[name] = library.source(min(entries, key=lambda entry: bool(entry.profile)))
-    elif source in shipped_sets():
-        candidates = RecordingSet(find_set(source)).candidates()
-        found = {name: candidates[name].source for name in operators if name in candidates}
-    else:
-        with open_run(find_run(source, root)) as run:
-            wanted = set(operators)
-            for name, summary in run.summaries().items():
-                if name in wanted and summary.candidate:
-                    found[name] = run.blob(summary.candidate)
-    if not found:
-        raise ConfigError(f"refine_from {source}", "has no kernel of the chosen operators", "files are named OP.py")
-    return found

@@ -422,7 +422,7 @@ def _asked_again(summaries: dict[str, SessionSummary], named: frozenset[str] | N
 
 
 def _refine_again(plan: Plan, config: RunConfig, root: Path, summaries: dict[str, SessionSummary]) -> dict[str, str]:
-    from bringup.runs.plan import starting_kernels
+    from bringup.runs.starts import starting_kernels
 
     fresh = [op for op in plan.operators if not summaries[op.name].started]
     return starting_kernels(config, fresh, root) if fresh else {}
