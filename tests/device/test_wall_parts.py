@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from bringup.device import Engine, Fault, frames, space
 from bringup.device.account import Account, Allowance, Broken
-from bringup.device.memory import KEPT_FREED, LEAST_COUNTED, Block, Memory, check_extent, codes, item_bytes, pieces
+from bringup.device.memory import KEPT_FREED, LEAST_COUNTED, Block, Memory, check_extent, codes, item_bytes, layout_numbers, pieces
 from bringup.device.wire import CODES, DTYPES, MOST_DIMENSIONS, Descriptor, Malformed, unpack_descriptor
 from bringup.judge._kernels import KernelStore, key_of
 from bringup.vpe.memory import INPUT, LAUNCHED, UPLOADED
@@ -362,6 +362,9 @@ def test_host_bytes_are_uploads_arguments_and_constants() -> None:
     assert caught.value.rule == "host-bytes"
     with pytest.raises(Broken):
         account.check_host_bytes(Allowance(host_bytes=0))
+    account.check_host_bytes(Allowance(uploaded_bytes=10))
+    with pytest.raises(Broken, match="the host uploaded 10 bytes for this call, 9 are allowed"):
+        account.check_host_bytes(Allowance(host_bytes=76, uploaded_bytes=9))
     assert json.loads(json.dumps(account.to_json()))["uploaded_bytes"] == 10
 
 
@@ -422,6 +425,22 @@ def test_an_engine_is_an_engine() -> None:
 
     assert isinstance(get_target("vpe:pe64").engine(), Engine)
     assert UPLOADED not in (LAUNCHED, INPUT)
+
+
+def test_a_copy_says_the_sizes_and_strides_that_do_not_follow() -> None:
+    cases = (
+        ((4, 5), (5, 1), (5, 1), 0),  # one run onto another
+        ((4, 5), (1, 4), (1, 4), 0),  # the same with its dimensions turned
+        ((4, 1, 5), (5, 99, 1), (5, 7, 1), 0),  # the stride of one element says nothing
+        ((0, 5), (9, 3), (5, 1), 0),
+        ((7,), (3,), (1,), 2),  # a size and a stride
+        ((4, 5), (1, 4), (5, 1), 4),  # two sizes, two strides
+        ((4, 5), (8, 1), (5, 1), 3),  # rows of a wider tensor
+        ((4, 5), (0, 1), (5, 1), 3),  # a row repeated
+        ((2, 2, 2), (11, 7, 5), (4, 2, 1), 6),
+        ((2, 2, 2), (11, 7, 5), (9, 3, 2), 9),
+    )
+    assert [layout_numbers(size, taken, put) for size, taken, put, _ in cases] == [wanted for *_, wanted in cases]
 
 
 def test_pieces_of_a_tensor_are_its_stretches_of_neighbouring_elements() -> None:

@@ -70,9 +70,9 @@ CHEATS = {
         "        return honest(x)\n    return honest(honest(x))\n",
         ("fresh",),
     ),
-    # More than 64 KiB made by the host, for show.
+    # More uploaded than the call has numbers, for show.
     "host-bytes": (
-        DOUBLE.replace("    n = x.numel()\n", "    torch.tensor([1] * 9000).to(x.device)\n    n = x.numel()\n"),
+        DOUBLE.replace("    n = x.numel()\n", "    torch.tensor([1] * 90).to(x.device)\n    n = x.numel()\n"),
         (),
     ),
 }

@@ -27,6 +27,8 @@ class Allowance:
 
     None: no bound.
     """
+    uploaded_bytes: int | None = None
+    """Of these, bytes that it may upload: a table of what the call itself says. None: no bound of their own."""
 
 
 class Broken(Exception):
@@ -50,7 +52,7 @@ class Account:
     uploaded_bytes: int = 0
     argument_bytes: int = 0
     described_bytes: int = 0
-    """Where copies take from and put to: 16 bytes each."""
+    """Where copies take from and put to: 16 bytes each, and 8 for each size or stride that does not follow."""
     constant_bytes: int = 0
     reads: int = 0
     read_bytes: int = 0
@@ -63,6 +65,13 @@ class Account:
 
     def check_host_bytes(self, allowance: Allowance) -> None:
         """Raise Broken when the host has made more than it may."""
+        if allowance.uploaded_bytes is not None and self.uploaded_bytes > allowance.uploaded_bytes:
+            raise Broken(
+                HOST_BYTES,
+                f"the host uploaded {self.uploaded_bytes} bytes for this call, {allowance.uploaded_bytes} are allowed: "
+                "8 for each tensor of the call and each of its numbers (sizes, strides, offsets); what else "
+                "a kernel needs it must compute from them",
+            )
         if allowance.host_bytes is not None and self.host_bytes > allowance.host_bytes:
             raise Broken(
                 HOST_BYTES,

@@ -24,6 +24,7 @@ from bringup.device.memory import (
     check_extent,
     codes,
     count_codes,
+    layout_numbers,
     pieces,
     repeats,
 )  # fmt: skip
@@ -41,6 +42,7 @@ from bringup.device.wire import (
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, TAKEN, UPLOADED
 
 PLACE_BYTES = 16  # that a copy says by where it takes from and puts to
+LAYOUT_BYTES = 8  # that it says by a size or a stride
 OPERATIONS_A_BYTE = 4  # operations of a kernel's text: which one comes next says something, too
 CONSTANT_BYTES = 8  # a number in a kernel's text counts as much
 MOST_PRINTED = 1 << 16
@@ -75,6 +77,7 @@ class Execution:
             read_bytes=int(mode.get("read_bytes", 0)),
             read_inputs=bool(mode.get("read_inputs")),
             host_bytes=mode.get("host_bytes"),
+            uploaded_bytes=mode.get("uploaded_bytes"),
         )
         self.error = error
         self.line = 0
@@ -160,7 +163,8 @@ class Execution:
         self.account.copies += 1
         self.account.copied_bytes += writers.size
         self.account.copied_pieces += pieces(source.size, source.stride) + pieces(target.size, target.stride)
-        self.account.described_bytes += PLACE_BYTES
+        layout = layout_numbers(source.size, source.stride, target.stride)
+        self.account.described_bytes += PLACE_BYTES + LAYOUT_BYTES * layout
         self.account.check_host_bytes(self.allowance)
         if self.order is not None and writers.size and not self.order.keeps(source, target, block.nbytes):
             raise Broken(

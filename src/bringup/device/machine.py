@@ -228,7 +228,7 @@ class Machine:
             raise Broken(STREAM, f"the wrapper asks for times more than {MOST_REHEARSALS} times in a call")
         if self.started or self.execution.error is not None:
             return 0.0
-        mode = {**self.mode, "profile": True, "order": None, "tape": None, "host_bytes": None}
+        mode = {**self.mode, "profile": True, "order": None, "tape": None, "host_bytes": None, "uploaded_bytes": None}
         trial = Execution(self.engine, self.memory.twin(), self.launchers, mode)
         try:
             trial.start([(base, memoryview(bytes(len(data)))) for base, data in self.inputs])

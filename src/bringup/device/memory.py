@@ -245,6 +245,30 @@ def pieces(size: Sequence[int], stride: Sequence[int]) -> int:
     return math.prod(size) // run
 
 
+def layout_numbers(size: Sequence[int], taken: Sequence[int], put: Sequence[int]) -> int:
+    """How many sizes and strides a copy from strides `taken` to strides `put` says that do not follow from others.
+
+    Dimensions that are one for both sides count as one; a stride follows where it is that of dense elements. So a copy
+    of one run of memory onto another says nothing.
+    """
+    if 0 in size:
+        return 0
+    merged: list[tuple[int, int, int]] = []
+    outer_first = sorted(zip(size, taken, put, strict=True), key=lambda dim: (-dim[2], -dim[1]))
+    for length, one, other in outer_first:
+        if length == 1:
+            continue
+        if merged and merged[-1][1:] == (length * one, length * other):
+            merged[-1] = (merged[-1][0] * length, one, other)
+        else:
+            merged.append((length, one, other))
+    run, strides = 1, 0
+    for length, one, other in reversed(merged):
+        strides += (one != run) + (other != run)
+        run *= length
+    return strides + len(merged) if strides else 0
+
+
 def count_codes(by: Map) -> dict[int, int]:
     """How many bytes have each code."""
     counts = np.zeros(256, np.int64)

@@ -30,7 +30,7 @@ class Prepared:
         try:
             launchers = launchers_of(machine, tape)
             keeper = _Keeper(machine.engine, self.steps)
-            mode = {"host_bytes": None, "read_only": False, "profile": profile}
+            mode = {"host_bytes": None, "uploaded_bytes": None, "read_only": False, "profile": profile}
             execution = Execution(keeper, self.memory, launchers, mode)
             execution.start([(base, memoryview(data)) for base, data in tape.inputs])
             for code, body in tape.commands:

@@ -23,7 +23,8 @@ from bringup.suites import CaseInputs
 from bringup.verdict import CaseId, Mismatch
 
 # What the host may make for a call, in bytes; docs/decisions/0028-the-wall.md says why.
-HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS = 256, 64, 1 << 16
+HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS = 256, 64, 1 << 12
+UPLOADED_PER_NUMBER = 8
 SPARE_OUTPUTS = 256  # tensors of an answer beyond those that are asked for: more are not looked at
 ERROR_LINE = re.compile(r"[\w.]+(Error|Fault|Exception): ")
 GUARDED_ASPECTS = ("mutation", "aliasing")
@@ -97,8 +98,15 @@ class CaseJudge:
 
     def host_allowance(self) -> int:
         """Bytes that the host may make for this call: see `guards.rules.HostBytes`."""
-        numbers: int = _numbers([self.args, self.kwargs]) + sum(2 * t.dim() + 1 for _, t in self.tensors)
-        return HOST_BASE + HOST_PER_NUMBER * numbers + (HOST_WITH_TENSORS if self.tensors else 0)
+        return HOST_BASE + HOST_PER_NUMBER * self._numbers() + (HOST_WITH_TENSORS if self.tensors else 0)
+
+    def upload_allowance(self) -> int:
+        """Of these, bytes that it may upload: as many as a table of the call's numbers and tensors has."""
+        return UPLOADED_PER_NUMBER * (self._numbers() + len(self.tensors))
+
+    def _numbers(self) -> int:
+        """How many numbers the call has; a tensor has its sizes, strides and offset."""
+        return int(_numbers([self.args, self.kwargs])) + sum(2 * t.dim() + 1 for _, t in self.tensors)
 
     def placed(self) -> list[list[Any]]:
         """The tensors among the arguments for the device process: storage, offset, sizes, strides, bytes an element.

@@ -462,6 +462,7 @@ class Judging:
             "read_bytes": self.reads.nbytes if "reads" in self.guards else 1 << 40,
             "read_inputs": self.reads.inputs or "reads" not in self.guards,
             "host_bytes": case.host_allowance() if "host-bytes" in self.guards else None,
+            "uploaded_bytes": case.upload_allowance() if "host-bytes" in self.guards else None,
         }
 
     def _about(self, inputs: CaseInputs) -> dict[str, str]:

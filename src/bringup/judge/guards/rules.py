@@ -18,8 +18,8 @@ class Reads(RuleOfStream):
 class HostBytes(RuleOfStream):
     """Uploads, arguments of launches and constants in kernels are counted; for a factory they cannot hold its result.
 
-    Operators without a tensor among their arguments may be given 256 bytes and 64 for each number of the call, others
-    as much again as 64 KiB.
+    A call has 256 bytes, 64 for each of its numbers (sizes, strides and offsets of its tensors included), and 4 KiB
+    where it has a tensor. Of these 8 for each number and each tensor may be uploaded: tables of what the call says.
     """
 
     id = HOST_BYTES
