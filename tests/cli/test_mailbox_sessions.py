@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
-from bringup.cli.mailbox import _session
+from bringup.cli.mailbox import _choose, _session
 
 
 @pytest.mark.parametrize(
@@ -20,3 +23,15 @@ from bringup.cli.mailbox import _session
 def test_a_prompt_belongs_to_the_session_that_its_key_names(key: str, state: str) -> None:
     sessions = {"norm": "covered", "nn.functional.norm": "open", "add.out": "exhausted"}
     assert _session(key, sessions) == state
+
+
+def test_a_key_names_its_run(tmp_path: Path) -> None:
+    for name in ("20261122-first", "20261122-second"):
+        (tmp_path / name / "mailbox").mkdir(parents=True)
+        (tmp_path / name / "mailbox" / "MAILBOX.json").write_text("{}", encoding="utf-8")
+    os.utime(tmp_path / "20261122-second" / "mailbox" / "MAILBOX.json", (2e9, 2e9))
+    assert _choose(None, None, tmp_path).parent.name == "20261122-second"  # the newest
+    chosen = _choose(None, None, tmp_path, "20261122-first.add.a1.t01.generate")
+    assert chosen.parent.name == "20261122-first"
+    assert _choose(None, None, tmp_path, "add.a1.t01.generate").parent.name == "20261122-second"
+    assert _choose("20261122-second", None, tmp_path, "20261122-first.add.a1").parent.name == "20261122-second"

@@ -67,8 +67,12 @@ def test_calls_are_shown_with_types(operator: Operator, dialect: Dialect) -> Non
     assert "- `wrapper(equation: str, operands: list[Tensor])`" in text
     assert "- `wrapper(equation: Tensor[int64], dim=int | None)`" in text
     assert "whatever the case's dtype is" in text
-    several = einsum.model_copy(update={"signature": "f(x); f(y, z)"})
-    assert "`wrapper(a0: str, a1: list[Tensor])`" in first_prompt(several, (), dialect, target="t").text
+    several = einsum.model_copy(update={"signature": "f(x); f(y, z)"})  # only the second takes two
+    assert "`wrapper(y: str, z: list[Tensor])`" in first_prompt(several, (), dialect, target="t").text
+    unclear = einsum.model_copy(update={"signature": "f(x, w); f(y, z)"})
+    assert "`wrapper(a0: str, a1: list[Tensor])`" in first_prompt(unclear, (), dialect, target="t").text
+    starred = einsum.model_copy(update={"signature": "f(x, *shape); f(y, z)"})
+    assert "`wrapper(a0: str, a1: list[Tensor])`" in first_prompt(starred, (), dialect, target="t").text
     starred = einsum.model_copy(update={"signature": "f(equation, *operands)"})
     assert "`wrapper(equation: str, a1: list[Tensor])`" in first_prompt(starred, (), dialect, target="t").text
 

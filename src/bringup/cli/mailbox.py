@@ -88,7 +88,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Print a whole prompt: the dialog so far, as a model would get it. Claims nothing."""
-    with _mailbox(_choose(run, directory, runs_dir)) as box:
+    with _mailbox(_choose(run, directory, runs_dir, key)) as box:
         _print_prompt(box, box.resolve(key), as_json)
 
 
@@ -160,7 +160,7 @@ def answer(
     """Store the reply to a prompt. The first answer stands; a second one is refused."""
     from bringup.errors import FormatError
 
-    with _mailbox(_choose(run, directory, runs_dir)) as box:
+    with _mailbox(_choose(run, directory, runs_dir, key)) as box:
         full = box.resolve(key)
         try:
             data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
@@ -179,7 +179,7 @@ def release(
     runs_dir: RunsDirOption = None,
 ) -> None:
     """Give a claimed prompt back, so that somebody else gets it."""
-    with _mailbox(_choose(run, directory, runs_dir)) as box:
+    with _mailbox(_choose(run, directory, runs_dir, key)) as box:
         full = box.resolve(key)
         box.release(full)
         typer.echo(f"released {full}")
@@ -216,8 +216,11 @@ def _session(key: str, sessions: dict[str, str]) -> str:
     return sessions[max(found, key=len)] if found else ""
 
 
-def _choose(run: str | None, directory: Path | None, runs_dir: Path | None) -> Path:
-    """Return the mailbox that the options mean; raises BringupError or UnknownName when there is none."""
+def _choose(run: str | None, directory: Path | None, runs_dir: Path | None, key: str = "") -> Path:
+    """Return the mailbox that the options mean, else that of the run which a prompt's key begins with.
+
+    Raises BringupError or UnknownName when there is none.
+    """
     from bringup.clients.mailbox import Mailbox
     from bringup.errors import BringupError, UnknownName
 
@@ -232,6 +235,8 @@ def _choose(run: str | None, directory: Path | None, runs_dir: Path | None) -> P
         if len(matches) != 1:
             raise UnknownName("run with a mailbox", run, names, str(root))
         return names[matches[0]]
+    if (named := root / key.partition(".")[0] / "mailbox") in found:
+        return named
     if not found:
         raise BringupError(
             f"no run with a mailbox in {root}; start one with `bringup run --client mailbox`, or name one with --dir"

@@ -106,7 +106,8 @@ class CaseJudge:
 
     def _numbers(self) -> int:
         """How many numbers the call has; a tensor has its sizes, strides and offset."""
-        return int(_numbers([self.args, self.kwargs])) + sum(2 * t.dim() + 1 for _, t in self.tensors)
+        numbers: int = _numbers([self.args, self.kwargs]) + sum(2 * t.dim() + 1 for _, t in self.tensors)
+        return numbers
 
     def placed(self) -> list[list[Any]]:
         """The tensors among the arguments for the device process: storage, offset, sizes, strides, bytes an element.

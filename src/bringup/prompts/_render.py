@@ -245,9 +245,22 @@ def _asked_of(context: TaskContext) -> list[str]:
 
 
 def _calls(operator: Operator) -> tuple[list[str], int]:
-    names = _names(operator.signature)
-    texts = list(dict.fromkeys(_call_text(shape_, names) for shape_ in operator.call_shapes))
+    forms = operator.signature.split("; ")
+    texts = list(dict.fromkeys(_call_text(shape_, _form(forms, shape_)) for shape_ in operator.call_shapes))
     return texts[: LIMITS["calls"]], max(0, len(texts) - LIMITS["calls"])
+
+
+def _form(forms: list[str], call: CallShape) -> list[str]:
+    """The names by position of the one form of a signature that takes a call, or none where that is not clear."""
+    if len(forms) == 1:
+        return _names(forms[0])
+    fitting = {
+        tuple(names[: call.positional])
+        for form in forms
+        if (len(names := _names(form)) >= call.positional or re.search(r"[(,] ?\*\w", form))
+        and all(re.search(rf"\b{keyword}\b", form) for keyword in call.keywords)
+    }
+    return list(fitting.pop()) if len(fitting) == 1 else []
 
 
 def _call_text(call: CallShape, names: list[str]) -> str:
@@ -261,8 +274,8 @@ def _call_text(call: CallShape, names: list[str]) -> str:
 
 
 def _names(signature: str) -> list[str]:
-    """The names of the parameters that can be given by position, where the signature has one form without `*args`."""
-    if ";" in signature or "(" not in signature:
+    """The names of the parameters that can be given by position in one form of a signature, up to any `*args`."""
+    if "(" not in signature:
         return []
     inside = signature[signature.index("(") + 1 :].partition(") ->")[0].rstrip(") ")
     names = []
