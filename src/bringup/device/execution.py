@@ -158,7 +158,7 @@ class Execution:
             raise Malformed("two tensors of different dtypes or sizes, which no copy makes equal")
         given, mine, block = self.memory.torch_tensor(target)
         # what is expanded into memory that is there already costs no more than that memory
-        taken, writers, _ = self.memory.torch_tensor(source, most=block.nbytes)
+        taken, writers, origin = self.memory.torch_tensor(source, most=block.nbytes)
         self._writable(block, mine)
         self.account.copies += 1
         self.account.copied_bytes += writers.size
@@ -166,7 +166,14 @@ class Execution:
         layout = layout_numbers(source.size, source.stride, target.stride)
         self.account.described_bytes += PLACE_BYTES + LAYOUT_BYTES * layout
         self.account.check_host_bytes(self.allowance)
-        if self.order is not None and writers.size and not self.order.keeps(source, target, block.nbytes):
+        moved = self.order is not None and writers.size and not self.order.keeps(source, target, block.nbytes)
+        # `resize_` takes along what a storage held when it makes a larger one: allowed, and nobody's work
+        grows = (
+            writers.size == origin.nbytes < block.nbytes
+            and (source.base, target.base) == (source.address, target.address)
+            and pieces(source.size, source.stride) == pieces(target.size, target.stride) == 1 == len(source.size)
+        )
+        if moved and not grows:
             raise Broken(
                 COPIES,
                 "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which "
@@ -179,7 +186,7 @@ class Execution:
         # Bytes that a copy takes more than once, or that one was made of before, come to be more than kernels wrote.
         found[launched & (repeats(source.size, source.stride) | ((writers & TAKEN) != 0))] = SPREAD | COPIED
         writers[launched] |= TAKEN
-        mine[...] = found
+        mine[...] = 0 if moved else found
 
     def _upload(self, body: memoryview) -> None:
         import torch
