@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from bringup.accuracy import Limit, Standard, copy_arguments
+from bringup.accuracy import Limit, Rule, Standard, copy_arguments
 
 CHEBYSHEV = ("chebyshev_polynomial_t", "chebyshev_polynomial_u")
 
@@ -97,3 +97,24 @@ def test_pytorchs_own_product_with_an_output_given(dtype: str) -> None:
     found = Standard("mul", function, dtype).limits((1.2345678, x), kwargs, y, after).outputs[0]
     assert found is not None
     assert not found.wrong(y, y).any()
+
+
+def test_what_pytorch_never_writes_may_hold_anything() -> None:
+    """log_alpha of CTC beyond a sample's own input and target; what is part of the recursion is compared."""
+    generator = torch.Generator().manual_seed(3)
+    probabilities = torch.randn(6, 2, 5, generator=generator).log_softmax(-1)
+    targets = torch.randint(1, 5, (2, 3), generator=generator)
+    function = torch.ops.aten._ctc_loss
+    call = (probabilities, targets, [6, 4], [3, 1])
+    expected = function(*call)
+    rule = Rule("composite", ulps=2, half=0.1, open="ctc_alpha")
+    loss, alpha = Standard("", function, "float32", given=rule).limits(call, {}, expected, (call, {})).outputs
+    assert loss is not None
+    assert alpha is not None
+    assert not alpha.wrong(expected[1], expected[1]).any()
+    refused = alpha.wrong(expected[1], torch.full_like(expected[1], 7.0))
+    assert refused[0].all()
+    assert refused[1, :4, :3].all()
+    assert not refused[1, 4:].any()
+    assert not refused[1, :, 3:].any()
+    assert loss.wrong(expected[0], expected[0] + 1e-3).all()

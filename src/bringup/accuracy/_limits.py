@@ -12,6 +12,7 @@ import torch
 from bringup.accuracy._conditions import SIZES, UNIT, absolute, common_divisor, counts, spread
 from bringup.accuracy._flushing import FLUSHED, SMALLEST, called, flushed_arguments, same_kind
 from bringup.accuracy._numbers import FLOATS, overflow_from, ulp, unit
+from bringup.accuracy._open import OPEN
 from bringup.accuracy._poles import POLES
 from bringup.accuracy._positions import POSITIONS
 from bringup.accuracy._table import Rule, rule_of
@@ -36,6 +37,7 @@ class Limit:
     zero_sign: bool = True
     least: torch.Tensor | None = None  # float64: at a pole, where `exact` is infinite, all from here on; NaN elsewhere
     sums: torch.Tensor | None = None  # sums of the sizes of the terms, where the result is a sum
+    open: torch.Tensor | None = None  # bool: where any value is right, because PyTorch writes none
     flushes: bool = False  # the device has no subnormal numbers
     # What is right too on such a device: the result of arguments without them, and what that may be.
     flushed: tuple[torch.Tensor, Limit] | None = None
@@ -45,7 +47,7 @@ class Limit:
         differs = self._wrong(expected, actual)
         if self.flushed is not None:
             differs &= self.flushed[1].wrong(self.flushed[0], actual)
-        return differs
+        return differs if self.open is None else differs & ~self.open
 
     def _wrong(self, expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
         nans = expected.isnan()
@@ -154,7 +156,14 @@ class Standard:
         found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs])
         if isinstance(found_limits, str):
             return Limits([None] * len(outputs), [None] * len(inputs), found_limits)
-        return Limits(found_limits[: len(outputs)], found_limits[len(outputs) :])
+        bounds = found_limits[: len(outputs)]
+        if rule.open:
+            masks = OPEN[rule.open](args, kwargs, outputs)
+            bounds = [
+                limit if limit is None or mask is None else replace(limit, open=mask)
+                for limit, mask in zip(bounds, masks, strict=True)
+            ]
+        return Limits(bounds, found_limits[len(outputs) :])
 
     def _bounds(self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor]) -> list[Limit | None] | str:
         if not any(tensor.dtype in FLOATS for tensor in expected):
