@@ -9,6 +9,9 @@ import yaml
 
 from bringup.accuracy import KINDS, rule_of, table
 from bringup.accuracy._conditions import SIZES
+from bringup.accuracy._open import OPEN
+from bringup.accuracy._poles import POLES
+from bringup.accuracy._positions import POSITIONS
 from bringup.suites import get_suite
 
 
@@ -33,6 +36,9 @@ def test_rules_can_be_followed() -> None:
         assert rule.kind in KINDS
         assert rule.ulps > 0, name
         assert not rule.sizes or rule.sizes in SIZES, name
+        assert not rule.open or rule.open in OPEN, name
+        assert not rule.poles or rule.poles in POLES, name
+        assert not rule.positions or rule.positions in POSITIONS, name
         assert (rule.kind == "undefined") == bool(rule.reason), name
         assert all(dtype in ("float32", "bfloat16", "float16", "int64") for dtype in rule.inexact.split())
         assert bool(rule.without) == (rule.place >= 0), name

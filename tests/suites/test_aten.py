@@ -350,3 +350,18 @@ def test_bad_input_is_one_line(suite: AtenSuite, tmp_path: Path) -> None:
     file = tmp_path / "k.py"
     file.write_text(kernel("add.out"))
     assert "has no audit" in says("audit", "judge", "double", str(file), "--suite", "conformance")
+
+
+def test_no_case_of_what_pytorch_computes_otherwise_than_documented(suite: AtenSuite) -> None:
+    """Documented: the gradient of a row, divided by the frequency of its index. Three rows occur 1, 2 and 3 times."""
+    import torch
+
+    weight = torch.ones(8, 1, requires_grad=True)
+    indices = torch.tensor([[2, 5, 5, 7, 7, 7]])
+    torch.nn.functional.embedding_bag(indices, weight, mode="sum", scale_grad_by_freq=True).sum().backward()
+    assert weight.grad is not None
+    assert weight.grad[[2, 5, 7], 0].tolist() != [1.0, 1.0, 1.0]  # else the exclusion has no reason any more
+    for dtype in ("float32", "float16"):
+        for case in suite.materialise("_embedding_bag_backward", dtype):
+            assert not case.args[7], case.title  # scale_grad_by_freq
+            assert not case.args[9], case.title  # sparse

@@ -159,7 +159,43 @@ def _asymptotic(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return torch.where(size > 8, 37.0, torch.where(size > 5, 16.0, 0.0)).double()
 
 
+def _angle(args: tuple[Any, ...], kwargs: Mapping[str, Any], *, divided: bool) -> Any:
+    """Chebyshev polynomials of degree n within (-1, 1): cos(n t), sin((n + 1) t) / sin(t), where t = acos(x).
+
+    The angle is rounded (OpenCL allows acos 4 units in the last place), and so is its product with n: at a zero of
+    the polynomial that is all there is, x = 0 too, which no relative change of the argument moves.
+    """
+    x, degree = (_wide(_argument(args, kwargs, place, name)) for place, name in ((0, "input"), (1, "n")))
+    angle = torch.acos(x.clamp(-1, 1))
+    size = 4 * (degree.trunc().clamp(min=0) + 1) * angle
+    size = size / torch.sin(angle) if divided else size
+    return torch.where(x.abs() < 1, size, torch.zeros_like(size))
+
+
+def _cosine(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return _angle(args, kwargs, divided=False)
+
+
+def _sine(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return _angle(args, kwargs, divided=True)
+
+
+def _rounded_number(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """`mul` with a number as first factor and a half precision: PyTorch rounds the number to that dtype first.
+
+    A number as second factor stays as exact as float32.
+    """
+    first, second = _argument(args, kwargs, 0, "input", "self"), _argument(args, kwargs, 1, "other")
+    numbers = isinstance(first, torch.Tensor) or not isinstance(second, torch.Tensor)
+    if numbers or second.dtype not in (torch.float16, torch.bfloat16):
+        return 0.0
+    return float(torch.finfo(second.dtype).eps) / 2 / UNIT * _size(first) * _size(second)
+
+
 SIZES: Mapping[str, Sizes] = {
+    "cosine": _cosine,
+    "sine": _sine,
+    "rounded_number": _rounded_number,
     "scaled_second": _scaled_second,
     "scaled_first": _scaled_first,
     "products": _products,

@@ -12,6 +12,9 @@ import torch
 from bringup.accuracy._conditions import SIZES, UNIT, absolute, common_divisor, counts, spread
 from bringup.accuracy._flushing import FLUSHED, SMALLEST, called, flushed_arguments, same_kind
 from bringup.accuracy._numbers import FLOATS, overflow_from, ulp, unit
+from bringup.accuracy._open import OPEN
+from bringup.accuracy._poles import POLES
+from bringup.accuracy._positions import POSITIONS
 from bringup.accuracy._table import Rule, rule_of
 from bringup.accuracy._twin import Twin, leaves
 
@@ -32,7 +35,9 @@ class Limit:
     exact: torch.Tensor | None = None  # float64
     allowed: torch.Tensor | None = None  # float64, of the same shape: the largest error
     zero_sign: bool = True
+    least: torch.Tensor | None = None  # float64: at a pole, where `exact` is infinite, all from here on; NaN elsewhere
     sums: torch.Tensor | None = None  # sums of the sizes of the terms, where the result is a sum
+    open: torch.Tensor | None = None  # bool: where any value is right, because PyTorch writes none
     flushes: bool = False  # the device has no subnormal numbers
     # What is right too on such a device: the result of arguments without them, and what that may be.
     flushed: tuple[torch.Tensor, Limit] | None = None
@@ -42,7 +47,7 @@ class Limit:
         differs = self._wrong(expected, actual)
         if self.flushed is not None:
             differs &= self.flushed[1].wrong(self.flushed[0], actual)
-        return differs
+        return differs if self.open is None else differs & ~self.open
 
     def _wrong(self, expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
         nans = expected.isnan()
@@ -59,6 +64,8 @@ class Limit:
         above = (value == math.inf) & (exact + allowed >= threshold)
         below = (value == -math.inf) & (exact - allowed <= -threshold)
         right = (finite & value.isfinite()) | above | below | (exact.isnan() & value.isnan())
+        if self.least is not None:
+            right |= value >= self.least
         return ~right
 
     def reordered(self, actual: torch.Tensor) -> bool:
@@ -149,7 +156,14 @@ class Standard:
         found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs])
         if isinstance(found_limits, str):
             return Limits([None] * len(outputs), [None] * len(inputs), found_limits)
-        return Limits(found_limits[: len(outputs)], found_limits[len(outputs) :])
+        bounds = found_limits[: len(outputs)]
+        if rule.open:
+            masks = OPEN[rule.open](args, kwargs, outputs)
+            bounds = [
+                limit if limit is None or mask is None else replace(limit, open=mask)
+                for limit, mask in zip(bounds, masks, strict=True)
+            ]
+        return Limits(bounds, found_limits[len(outputs) :])
 
     def _bounds(self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor]) -> list[Limit | None] | str:
         if not any(tensor.dtype in FLOATS for tensor in expected):
@@ -170,10 +184,16 @@ class Standard:
             return f"no result in double precision ({type(error).__name__})"
         coarse = getattr(torch, self.dtype) if kwargs.get("out") is not None else None
         coarse = coarse if coarse in FLOATS else None
-        return [
+        found = [
             self._limit(tensor, one, made, coarse) if tensor.dtype in FLOATS and one.dtype is torch.float64 else None
             for tensor, one, made in zip(expected, exact, errors, strict=True)
         ]
+        poles = POLES[self.rule.poles](twin.args, twin.kwargs) if self.rule.poles else None
+        return (
+            found
+            if poles is None
+            else [_at_poles(limit, tensor, *poles) for limit, tensor in zip(found, expected, strict=True)]
+        )
 
     def _errors(self, twin: Twin, exact: list[torch.Tensor]) -> list[Error]:
         """Return for each tensor the error that arithmetic may make beside the last rounding."""
@@ -210,6 +230,12 @@ class Standard:
             found = [
                 Error(made.float32 + rule.largest * _largest(one), made.half + _largest(one), words)
                 for made, one in zip(found, exact, strict=True)
+            ]
+        if rule.positions:
+            words = "and what rounding positions on the way can change"
+            found = [
+                Error(made.float32 + _fitting(moved.error, one) / UNIT, made.half + _fitting(moved.size, one), words)
+                for made, one, moved in zip(found, exact, POSITIONS[rule.positions](twin, exact), strict=True)
             ]
         if 0 <= rule.mean < len(found):
             found[rule.mean] = self._sums(twin, exact, divided=True)[rule.mean]
@@ -267,6 +293,18 @@ def _given(rule: Rule, args: Any, kwargs: Mapping[str, Any]) -> bool:
     """Whether a call has the argument without which its operator only moves elements."""
     value = args[rule.place] if len(args) > rule.place else kwargs.get(rule.without)
     return value is not None and value is not False
+
+
+def _at_poles(limit: Limit | None, tensor: torch.Tensor, where: torch.Tensor, least: torch.Tensor) -> Limit | None:
+    """Return a limit that takes infinity, and what is as large as arithmetic makes it, where a function has a pole."""
+    if limit is None or limit.exact is None or limit.exact.shape != where.shape or not bool(where.any()):
+        return limit
+    return replace(
+        limit,
+        words=f"{limit.words}; at a pole infinity, or as large as float32 arithmetic makes it",
+        exact=torch.where(where, math.inf, limit.exact),
+        least=torch.where(where, least.clamp(max=torch.finfo(tensor.dtype).max), math.nan),
+    )
 
 
 def _largest(result: torch.Tensor) -> float:

@@ -27,6 +27,9 @@ class Rule:
     spread: float = 0.0
     largest: float = 0.0
     sizes: str = ""  # a function of `_conditions`: the sizes of what is added up
+    positions: str = ""  # a function of `_positions`: what rounding computed positions in a tensor can change
+    poles: str = ""  # a function of `_poles`: where the result is infinite, and the least size that arithmetic gives
+    open: str = ""  # a function of `_open`: elements that PyTorch never writes, so that any value is right
     mean: int = -1  # composite: index of the output that is a mean
     squares: bool = False  # composite: a root of a mean of squares
     least: int = 0

@@ -18,6 +18,7 @@ from bringup.suites._aten_facts import Overload, Recipe
 from bringup.suites._aten_parents import Parent
 from bringup.suites._aten_record import Direction, Recorded, run
 from bringup.suites._aten_sized import fits
+from bringup.suites._aten_undefined import undefined_call
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
@@ -107,7 +108,9 @@ def _of_public(
         except Exception:  # whatever PyTorch raises: no backward pass, say
             continue
         for which, call in enumerate([call for call in calls if call.overload == facts.name][:_EACH]):
-            if signature_of(call) is None or (family == "out" and not fits(call, facts.writes)):
+            if signature_of(call) is None or undefined_call(call.overload, call.args):
+                continue
+            if family == "out" and not fits(call, facts.writes):
                 continue
             recipe = Recipe(public=public, sample=case.case.index, direction=direction, ordinal=which)
             identity = CaseId(operator=facts.name, dtype=dtype, index=0, seed=seed)

@@ -23,6 +23,7 @@ from bringup.operators import DTYPES
 from bringup.suites._aten_call import described, kind_of, signature_of
 from bringup.suites._aten_facts import FORMAT, AtenSurvey, Overload, Recipe, write_aten
 from bringup.suites._aten_record import Direction, Recorded, overload_name, prepare, run
+from bringup.suites._aten_undefined import undefined_call
 from bringup.suites._cache import cache_directory, torch_build
 from bringup.suites._opinfo_samples import samples
 from bringup.suites._opinfo_source import OpInfoSource
@@ -70,7 +71,7 @@ def note_of(public: str) -> Note:
 
 def _add(calls: dict[str, dict[str, Any]], call: Recorded, dtype: str, recipe: list[Any]) -> None:
     form = signature_of(call)
-    if form is not None:
+    if form is not None and not undefined_call(call.overload, call.args):
         add_call(calls, call, form, dtype, recipe)
 
 

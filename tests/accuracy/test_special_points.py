@@ -1,0 +1,120 @@
+"""Points where double precision gives noise, or PyTorch rounds an argument on the way: no right kernel is refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from bringup.accuracy import Limit, Rule, Standard, copy_arguments
+
+CHEBYSHEV = ("chebyshev_polynomial_t", "chebyshev_polynomial_u")
+
+
+def limit(name: str, function: object, *args: object, dtype: str = "float32") -> tuple[Limit, torch.Tensor]:
+    assert callable(function)
+    after = copy_arguments(args, {})
+    expected = function(*after[0])
+    found = Standard(name, function, dtype).limits(args, {}, expected, after).outputs[0]
+    assert found is not None
+    return found, expected
+
+
+@pytest.mark.parametrize("name", ["polygamma", "special.polygamma"])
+def test_a_pole_is_infinite_or_as_large_as_arithmetic_makes_it(name: str) -> None:
+    x = torch.tensor([0.0, -1.0, -2.0, -50.0, -0.5, 2.0])
+    found, y = limit(name, torch.polygamma, 1, x)
+    assert not found.wrong(y, y).any()
+    infinite = torch.tensor([math.inf] * 4 + y[4:].tolist())
+    assert not found.wrong(y, infinite).any()
+    assert "pole" in found.words
+    for wrong in (0.0, 1e6, -math.inf, math.nan):
+        assert found.wrong(y, torch.full_like(y, wrong)).all(), wrong
+    assert found.wrong(y, y * (1 + 1e-4)).tolist() == [False] * 4 + [True] * 2  # the rest is held to its units
+    half = x.to(torch.float16)
+    found, y = limit(name, torch.polygamma, 1, half, dtype="float16")
+    assert not found.wrong(y, infinite.to(torch.float16)).any()
+    assert found.wrong(y, torch.full_like(y, 60000.0)).tolist()[1:4] == [True] * 3
+
+
+def test_orders_without_noise_have_no_exception() -> None:
+    x = torch.tensor([-1.0, -2.0])
+    found, y = limit("polygamma", torch.polygamma, 2, x)
+    assert found.least is None
+    assert not found.wrong(y, y).any()
+    assert found.wrong(y, torch.full_like(y, -1e30)).all()
+
+
+@pytest.mark.parametrize("name", CHEBYSHEV)
+@pytest.mark.parametrize("degree", [3, 7, 9, 11, 51, 101])
+def test_zeros_of_chebyshev_polynomials_at_zero(name: str, degree: int) -> None:
+    function = getattr(torch.special, name)
+    x = torch.tensor([0.0, 0.0, 0.0])
+    found, y = limit(f"special.{name}", function, x, degree)
+    assert not found.wrong(y, y).any()  # by angles, in float32
+    assert not found.wrong(y, torch.tensor([0.0, -0.0, 0.0])).any()  # by the recurrence
+    assert found.wrong(y, torch.tensor([1e-3, -1.0, math.nan])).all()
+    found, y = limit(f"special.{name}", function, x, degree + 1)
+    assert found.wrong(y, -y).all()
+    assert found.wrong(y, y * (1 + 1e-3)).all()
+
+
+@pytest.mark.parametrize("name", CHEBYSHEV)
+def test_chebyshev_polynomials_far_out_are_held_to_their_units(name: str) -> None:
+    found, y = limit(f"special.{name}", getattr(torch.special, name), torch.tensor([1.5, 3.0]), 9)
+    assert not found.wrong(y, y).any()
+    assert found.wrong(y, y * (1 + 1e-4)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_number_as_first_factor_may_be_rounded_to_a_half_precision(dtype: str) -> None:
+    x = torch.linspace(-3, 3, 255).to(getattr(torch, dtype))
+    number = 1.2345678
+    found, y = limit("mul", torch.mul, number, x, dtype=dtype)
+    rounded = (x.double() * torch.tensor(number).to(x.dtype).double()).to(x.dtype)
+    exact = (x.double() * number).to(x.dtype)
+    assert not torch.equal(rounded, exact)
+    for right in (y, rounded, exact):
+        assert not found.wrong(y, right).any()
+    step = float(torch.finfo(x.dtype).eps)
+    assert found.wrong(y, (x.double() * number * (1 + 3 * step)).to(x.dtype))[y != 0].all()
+    found, y = limit("mul", torch.mul, x, number, dtype=dtype)  # PyTorch keeps the second one
+    assert not found.wrong(y, exact).any()
+    assert found.wrong(y, rounded).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_pytorchs_own_product_with_an_output_given(dtype: str) -> None:
+    x = torch.linspace(-3, 3, 255).to(getattr(torch, dtype))
+    kwargs = {"out": torch.empty_like(x)}
+    after = copy_arguments((1.2345678, x), kwargs)
+
+    def function(*args: object, **given: object) -> torch.Tensor:
+        return torch.ops.aten.mul.out(torch.tensor(args[0]), args[1], **given)
+
+    y = function(*after[0], **after[1])
+    found = Standard("mul", function, dtype).limits((1.2345678, x), kwargs, y, after).outputs[0]
+    assert found is not None
+    assert not found.wrong(y, y).any()
+
+
+def test_what_pytorch_never_writes_may_hold_anything() -> None:
+    """log_alpha of CTC beyond a sample's own input and target; what is part of the recursion is compared."""
+    generator = torch.Generator().manual_seed(3)
+    probabilities = torch.randn(6, 2, 5, generator=generator).log_softmax(-1)
+    targets = torch.randint(1, 5, (2, 3), generator=generator)
+    function = torch.ops.aten._ctc_loss
+    call = (probabilities, targets, [6, 4], [3, 1])
+    expected = function(*call)
+    rule = Rule("composite", ulps=2, half=0.1, open="ctc_alpha")
+    loss, alpha = Standard("", function, "float32", given=rule).limits(call, {}, expected, (call, {})).outputs
+    assert loss is not None
+    assert alpha is not None
+    assert not alpha.wrong(expected[1], expected[1]).any()
+    refused = alpha.wrong(expected[1], torch.full_like(expected[1], 7.0))
+    assert refused[0].all()
+    assert refused[1, :4, :3].all()
+    assert not refused[1, 4:].any()
+    assert not refused[1, :, 3:].any()
+    assert loss.wrong(expected[0], expected[0] + 1e-3).all()
