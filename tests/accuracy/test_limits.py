@@ -250,3 +250,15 @@ def test_another_order_in_fewer_bits_is_told_from_a_mistake() -> None:
     near = (torch.sum(x).double() + 3 * found.allowed).float()
     assert found.reordered(near)
     assert not found.reordered(torch.sum(x) + 50.0)
+
+
+def test_sums_under_a_mask_have_the_bound_of_sums() -> None:
+    x, mask = torch.arange(1.0, 9.0) / 3, torch.tensor([True, False] * 4)
+
+    def masked(x: torch.Tensor, *, mask: torch.Tensor) -> torch.Tensor:
+        return x.masked_fill(~mask, 0).sum()
+
+    found = limit("masked.sum", masked, x, mask=mask)
+    assert "the error bound of summing" in found.words
+    exact = float(x.double()[mask].sum())
+    assert right(found, masked(x, mask=mask), exact, exact * (1 + 2.0**-20), float(x.sum())) == [True, False, False]

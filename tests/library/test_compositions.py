@@ -101,3 +101,90 @@ def test_numbers_where_the_schema_says_tensor() -> None:
             expected = torch.remainder(value, number)
             assert found.dtype == expected.dtype
             torch.testing.assert_close(found.cpu(), expected)
+
+
+def halves(*shape: int) -> Any:
+    return torch.randn(*shape).bfloat16()
+
+
+def rounded_once(ours: Any, exact: Any) -> bool:
+    """Whether a bfloat16 result is the exact one with one rounding, and some of float32's."""
+    return bool(((ours.double() - exact).abs() <= exact.abs() * (2.0**-8 + 2.0**-20) + 1e-6).all())
+
+
+@pytest.mark.parametrize(("mode", "name"), [("reflect", "reflection"), ("replicate", "replication")])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_decomposition_that_converts_its_arguments_writes_to_what_out_gives(
+    on: Any, mode: str, name: str, dtype: Any
+) -> None:
+    x = torch.randn(2, 3, 5).to(dtype)
+    assert torch.equal(F.pad(x.to("vpe"), (2, 1), mode=mode).cpu(), F.pad(x, (2, 1), mode=mode))
+    assert on.compositions[f"{name}_pad1d.out"] == 1
+
+
+def test_group_norm_rounds_once(on: Any) -> None:
+    torch.manual_seed(0)
+    x, weight, bias = halves(4, 6, 50), halves(6), halves(6)
+    ours = F.group_norm(x.to("vpe"), 3, weight.to("vpe"), bias.to("vpe")).cpu()
+    assert rounded_once(ours, F.group_norm(x.double(), 3, weight.double(), bias.double()))
+    assert on.compositions["native_group_norm"] == 1
+
+
+def test_linear_with_out_rounds_once(on: Any) -> None:
+    torch.manual_seed(0)
+    x, weight, bias = halves(3, 7, 16), halves(5, 16), halves(5)
+    out = torch.empty(3, 7, 5, dtype=torch.bfloat16, device="vpe")
+    ours = torch.ops.aten.linear.out(x.to("vpe"), weight.to("vpe"), bias.to("vpe"), out=out)
+    assert ours is out
+    exact = F.linear(x.double(), weight.double(), bias.double())
+    size = F.linear(x.double().abs(), weight.double().abs(), bias.double().abs())
+    off = (ours.cpu().double() - exact).abs()
+    assert bool((off <= exact.abs() * 2.0**-8 + size * 2.0**-18).all())
+
+
+def test_mode_with_out(on: Any) -> None:
+    x = torch.tensor([[3, 1, 3, 2], [5, 5, 4, 4]])
+    outs = torch.empty(0, dtype=torch.int64, device="vpe"), torch.empty(0, dtype=torch.int64, device="vpe")
+    torch.mode(x.to("vpe"), out=outs)
+    assert outs[0].cpu().tolist() == [3, 4]
+    assert torch.equal(x.gather(1, outs[1].cpu()[:, None])[:, 0], outs[0].cpu())
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("parameters", [torch.float32, torch.bfloat16, None])
+def test_batch_norm_returns_what_the_cpu_returns(on: Any, training: bool, parameters: Any) -> None:
+    torch.manual_seed(0)
+    x = halves(4, 3, 5)
+    if parameters is None and not training:
+        pytest.skip("it needs running statistics")
+
+    def call(place: str) -> Any:
+        made = [None] * 4 if parameters is None else [torch.ones(3, dtype=parameters).to(place) for _ in range(4)]
+        return *torch.native_batch_norm(x.to(place), *made, training, 0.5, 1e-5), *(made[2:] if parameters else ())
+
+    wanted, ours = call("cpu"), [one.cpu() for one in call("vpe")]
+    for one, other in zip(wanted, ours, strict=True):
+        torch.testing.assert_close(other, one, rtol=2.0**-6, atol=2.0**-7)
+
+
+def test_batch_norm_with_out_needs_room_of_a_fitting_dtype(on: Any) -> None:
+    x, ones = torch.randn(4, 3).to("vpe"), [torch.ones(3, device="vpe") for _ in range(4)]
+    outs = {name: torch.empty(0, device="vpe") for name in ("out", "save_mean", "save_invstd")}
+    made = torch.ops.aten._native_batch_norm_legit.out(x, *ones, True, 0.1, 1e-5, **outs)
+    assert [tuple(one.shape) for one in made] == [(4, 3), (3,), (3,)]
+    assert made[0] is outs["out"]
+    outs["out"] = torch.empty(4, 3, dtype=torch.int64, device="vpe")
+    with pytest.raises(
+        RuntimeError, match=r"result type torch\.float32 can't be cast to the desired output type torch\.int64"
+    ):
+        torch.ops.aten._native_batch_norm_legit.out(x, *ones, True, 0.1, 1e-5, **outs)
+
+
+def test_ours_take_the_place_of_pytorchs_only_where_composing_is_allowed(shared: Path) -> None:
+    with bringup.enable(shared, device="vpe:permissive") as enabled:
+        route = enabled.route("native_group_norm")
+        assert route.kind == "decomposed"
+        assert "rounds" in route.why
+    with bringup.enable(shared, device="vpe:permissive", compose=False) as enabled:
+        registered = torch._C._dispatch_has_kernel_for_dispatch_key("aten::native_group_norm", "PrivateUse1")
+        assert not registered

@@ -37,7 +37,8 @@ def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS) -> list[to
 
 def absolute(twin: Twin) -> list[torch.Tensor]:
     """Return the sums of the sizes of the terms: a multilinear operator on the absolute values of its data."""
-    return [leaf.abs() for leaf in leaves(list(_factored(twin, torch.abs, abs)))]
+    made = leaves(list(_factored(twin, torch.abs, abs)))
+    return [leaf if leaf.dtype is torch.bool else leaf.abs() for leaf in made]  # a mask among the arguments
 
 
 def counts(twin: Twin) -> list[torch.Tensor]:

@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     coverage = typer.Typer(invoke_without_command=True, help=measure.__doc__)
     coverage.callback()(measure)
     coverage.command("show")(show)
+    coverage.command("ship")(ship)
     app.add_typer(coverage, name="coverage")
 
 
@@ -64,7 +65,7 @@ def measure(
     """
     if context.invoked_subcommand is not None:
         return
-    from bringup.coverage import Results
+    from bringup.coverage import Results, file_name
     from bringup.errors import ConfigError
     from bringup.suites import get_suite, select
     from bringup.targets import get_target
@@ -81,10 +82,14 @@ def measure(
         found_target, library, enable, unjudged=unjudged, gradients=gradients, seconds=seconds, eligible=len(eligible),
         suite=suite.digest(),
     )  # fmt: skip
-    path = out if out is not None else Path(f"coverage-{setting.target.replace(':', '-')}.jsonl")
+    path = out if out is not None else Path(file_name(setting.target))
     if anew and refresh:
         raise ConfigError("command line", "--anew and --refresh exclude each other", "give one of them")
-    results = _refreshed(path, header, quiet=json_output) if refresh else Results.start(path, header, anew=anew)
+    results = (
+        _refreshed(path, header, setting.library, quiet=json_output)
+        if refresh
+        else Results.start(path, header, anew=anew)
+    )
     _measure(results, setting, chosen, found_target, jobs, quiet=json_output)
     wanted = {operator.name for operator in chosen}
     part = Results(path, results.header, [r for name, r in results.operators.items() if name in wanted])
@@ -94,16 +99,23 @@ def measure(
         raise typer.Exit(1)
 
 
-def _refreshed(path: Path, header: Header, *, quiet: bool) -> Results:
-    from bringup.coverage import Results
+def _refreshed(path: Path, header: Header, library: Path | None, *, quiet: bool) -> Results:
+    from bringup.coverage import Results, file_name
     from bringup.coverage.refreshing import kept
 
-    before = Results.read(path)
-    if before.header.key() == header.key():
+    source = path
+    if not path.exists() and library is not None and (library / file_name(header.target)).is_file():
+        source = library / file_name(header.target)  # what ships stays as it is; the refreshed one goes to `path`
+    before = Results.read(source)
+    if before.header.key() == header.key() and source == path:
         return Results.start(path, header)
-    still = kept(before.operators, before.header, header, str(path))
+    still = before.operators
+    if before.header.key() != header.key():
+        still = kept(before.operators, before.header, header, str(source))
     if not quiet:
-        typer.echo(f"{len(still)} of {len(before.operators)} results in {path} hold with the changed library", err=True)
+        typer.echo(
+            f"{len(still)} of {len(before.operators)} results in {source} hold with the library as it is", err=True
+        )
     return Results.refreshed(path, header, still.values())
 
 
@@ -191,8 +203,30 @@ def _run(results: Results, setting: Setting, left: list[Operator], jobs: int, *,
             raise
 
 
-def show(
+def ship(
     file: Annotated[Path, typer.Argument(help="File that `bringup coverage` has written.")],
+    library: LibraryOption = None,
+) -> None:
+    """Lay a whole measurement beside the kernels that it is of, where `bringup plan` and --refresh find it.
+
+    Seconds, most failing cases and the library's path are left out. A measurement of other kernels is refused.
+    """
+    from bringup.coverage import ship as write
+
+    typer.echo(f"wrote {write(file, library)}")
+
+
+def show(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="File that `bringup coverage` has written (default: as for --target, here or in the library)."
+        ),
+    ] = None,
+    target: Annotated[
+        str, typer.Option("--target", "-t", help="Whose measurement, where no file is given.", metavar="NAME")
+    ] = "vpe:pe64",
+    library: LibraryOption = None,
     ops: Annotated[
         list[str] | None, typer.Option("--ops", help="The results of these operators, case by case (globs).")
     ] = None,
@@ -202,10 +236,16 @@ def show(
     """Show what a measurement of a device has found: names covered, missing kernels, wrong results."""
     from fnmatch import fnmatchcase
 
-    from bringup.coverage import Results
+    from bringup.coverage import Results, chosen_library, results_file, stale
     from bringup.errors import UnknownName
 
+    folder = None
+    if file is None:
+        folder, _ = chosen_library(library)
+        file = results_file(target, folder)
     results = Results.read(file)
+    if folder is not None and (why := stale(results.header, folder)):
+        typer.echo(f"{file}: of another state of the library, {why}", err=True)
     if ops:
         for pattern in ops:
             if not any(fnmatchcase(name, pattern) for name in results.operators):

@@ -68,6 +68,7 @@ def _data(found: Planned, top: int | None) -> dict[str, Any]:
         "results": str(found.results.path),
         "library": str(found.library) if found.library else "",
         "served_since": found.since,
+        "stale": found.stale,
         "programs_served": list(found.served),
         "open": dict(order.goals),
         "kernels": [
@@ -114,10 +115,10 @@ def _show(found: Planned, top: int | None) -> None:
         console.print(f"no kernel is missing on {header.target} that could be made", soft_wrap=True)
     if found.since:
         console.print(
-            f"{found.since} overloads that were missing have kernels by now, and are taken as served: measure again to "
-            "be sure",
-            soft_wrap=True,
+            f"{found.since} overloads that were missing have kernels by now, and are taken as served", soft_wrap=True
         )
+    if found.stale:
+        console.print(f"the measurement is of another state of the library, {found.stale}", soft_wrap=True)
     for program in found.served:
         console.print(f"{program} lacks no kernel", soft_wrap=True)
     if order.apart:

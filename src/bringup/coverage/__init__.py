@@ -8,6 +8,7 @@ is a library of bringup's, or whatever a function of the user's registers with P
 from bringup.coverage._library import chosen_library, kernel_digests
 from bringup.coverage.missing import Planned, plan, results_file
 from bringup.coverage.records import FORMS, Failure, Header, OperatorResult, Results, Tally
+from bringup.coverage.shipping import file_name, ship, stale
 from bringup.coverage.summary import Summary, Unlock, summarise
 
 __all__ = [
@@ -21,8 +22,11 @@ __all__ = [
     "Tally",
     "Unlock",
     "chosen_library",
+    "file_name",
     "kernel_digests",
     "plan",
     "results_file",
+    "ship",
+    "stale",
     "summarise",
 ]

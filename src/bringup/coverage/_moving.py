@@ -38,6 +38,22 @@ class Mover:
         return torch._neg_view(made) if value.is_neg() else made
 
 
+# Arguments that PyTorch wants on the CPU whatever device computes, by operator and place in the call: "it must be a
+# zero-dimensional or one-dimensional long tensor on the CPU" (torch.tensor_split).
+HOST_ARGUMENTS = {"tensor_split": 1}
+
+
+def with_host_arguments(operator: str, before: int, given: tuple[Any, ...], moved: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a call's moved arguments with a copy on the host of the one that belongs there.
+
+    `before`: arguments that stand before the operator's own.
+    """
+    if operator not in HOST_ARGUMENTS:
+        return moved
+    place = before + HOST_ARGUMENTS[operator]
+    return (*moved[:place], to_host(given[place]), *moved[place + 1 :])
+
+
 def to_host(value: Any) -> Any:
     """Return a tree with copies of its tensors on the host; Python values as they are."""
 
@@ -56,4 +72,4 @@ def shares_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
     ) or not other.numel()
 
 
-__all__ = ["Mover", "shares_memory", "to_host"]
+__all__ = ["Mover", "shares_memory", "to_host", "with_host_arguments"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from bringup.coverage._library import chosen_library
 from bringup.coverage.planning import Goal, Order, goals_of, order, without
 from bringup.coverage.records import OperatorResult, Results
+from bringup.coverage.shipping import file_name, stale
 from bringup.errors import ConfigError
 
 SUITE = "aten"
@@ -26,6 +27,8 @@ class Planned:
     """Overloads that were missing, and that the library serves by now."""
     served: tuple[str, ...] = ()
     """Captured programs that lack nothing."""
+    stale: str = ""
+    """That the library's kernels are not those that were measured, in one line; empty where they are."""
 
 
 def results_file(target: str, library: Path | None, given: Path | None = None) -> Path:
@@ -33,7 +36,7 @@ def results_file(target: str, library: Path | None, given: Path | None = None) -
 
     Raises ConfigError where there is none.
     """
-    name = f"coverage-{target.replace(':', '-')}.jsonl"
+    name = file_name(target)
     places = [given] if given is not None else [Path(name), *([library / name] if library else [])]
     for place in places:
         if place.is_file():
@@ -93,6 +96,7 @@ def plan(
         folder,
         len(since & called),
         tuple(program.name for program in programs if not program.needs),
+        stale(measured.header, folder),
     )
 
 

@@ -106,16 +106,101 @@ def _multinomial(probabilities: Any, num_samples: int, replacement: bool = False
     return torch.topk(weights / waits, num_samples, dim=-1).indices
 
 
+# ------------------------------------------------------------------------------------------------ normalisation
+
+
+def _batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> tuple[Any, Any, Any]:
+    """`native_batch_norm`: PyTorch's decomposition, with what the backward pass needs as the CPU's kernel returns it.
+
+    The decomposition follows CUDA there (mean and 1 / deviation in float32, without training the running ones); the
+    CPU returns them in the dtype of the parameters, and without training empty ones.
+    """
+    from torch._decomp.decompositions import native_batch_norm_helper
+
+    result, mean, deviation, _, _ = native_batch_norm_helper(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, functional=False
+    )
+    parameters = (weight, bias, running_mean, running_var)
+    dtype = next((one.dtype for one in parameters if one is not None), input.dtype)
+    if not training:
+        mean = deviation = input.new_empty((0,), dtype=dtype)
+        return result, mean, deviation.clone()
+    return result, mean.to(dtype), deviation.to(dtype)
+
+
+def _batch_norm_no_stats(
+    input: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> tuple[Any, Any, Any]:
+    """`_native_batch_norm_legit.no_stats`."""
+    return _batch_norm(input, weight, bias, None, None, training, momentum, eps)
+
+
+def _batch_norm_with_update(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
+) -> tuple[Any, Any, Any, Any]:
+    """`_batch_norm_with_update`: in training; the fourth result is memory for cuDNN, empty elsewhere."""
+    import torch
+
+    found = _batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *found, torch.empty(0, dtype=torch.uint8, device=input.device)
+
+
+def _group_norm(
+    input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Any, Any, Any]:
+    """`native_group_norm`, in float32 up to the end."""
+    import torch
+
+    found: tuple[Any, Any, Any] = torch._refs.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
+    return found
+
+
+# ------------------------------------------------------------------------------ `out=` of what PyTorch composes
+
+
+def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """`linear.out`: the functional form's one rounding, and a copy."""
+    import torch
+
+    return torch.ops.aten.linear.default(input, weight, bias)
+
+
+def _mode(self: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """`mode.values`: the functional form, and copies."""
+    import torch
+
+    return torch.ops.aten.mode.default(self, dim, keepdim)
+
+
 OURS: dict[str, Callable[..., Any]] = {
     "_thnn_fused_lstm_cell": _lstm_cell,
     "_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
     "_thnn_fused_gru_cell": _gru_cell,
     "_thnn_fused_gru_cell_backward": _gru_cell_backward,
     "multinomial": _multinomial,
+    "native_batch_norm": _batch_norm,
+    "native_batch_norm.out": _batch_norm,
+    "_native_batch_norm_legit": _batch_norm,
+    "_native_batch_norm_legit.out": _batch_norm,
+    "_native_batch_norm_legit.no_stats": _batch_norm_no_stats,
+    "_native_batch_norm_legit.no_stats_out": _batch_norm_no_stats,
+    "_batch_norm_with_update": _batch_norm_with_update,
+    "_batch_norm_with_update.out": _batch_norm_with_update,
+    "native_group_norm": _group_norm,
+    "linear.out": _linear,
+    "mode.values": _mode,
 }
-"""By overload: compositions that no table of PyTorch's holds."""
+"""By overload: compositions of ours; those of `out=` forms return what is then copied."""
 ONLY_OURS = frozenset(name for name in OURS if name.startswith("_thnn"))
 """Those of which the CPU has no kernel."""
+INSTEAD = {
+    "native_group_norm": "that one rounds to the input's dtype in the middle",
+    "linear.out": "that one rounds the product before the bias is added",
+    "mode.values": "that one refuses devices that PyTorch does not know",
+}
+"""Of these, the ones that take the place of a composition in PyTorch, and why."""
 
 
 def _sparse_bag_backward(form: Callable[..., Any]) -> Callable[..., Any]:

@@ -325,6 +325,7 @@ class Enabled:
 
     def _register_device(self, registrations: Any) -> None:
         from bringup.library import schemas
+        from bringup.library.compositions import INSTEAD
         from bringup.vpe.device import fallback
 
         fallback.missing = self._missing
@@ -334,6 +335,12 @@ class Enabled:
             registrations.impl("_efficientzerotensor", _zeros, self.device.key, allow_override=True)
         if "zero_" not in own and "fill_.Scalar" in own:
             registrations.impl("zero_", _zero_by_filling, self.device.key, allow_override=True)
+        if self.compose:
+            for name in INSTEAD:
+                if name not in own:
+                    own.add(name)
+                    composed = functools.partial(self._missing, schemas.operator(name))
+                    registrations.impl(name, composed, self.device.key, allow_override=True)
         if self.fallback == "cpu":
             for name in fallback.stand_ins():
                 if name not in own:
@@ -416,7 +423,7 @@ class Enabled:
     def _otherwise(self, operator: Any, refusal: str, args: Any, kwargs: Any) -> Any:
         from bringup.library._forms import undeclared
         from bringup.library._kernel import running
-        from bringup.library.compositions import ONLY_OURS
+        from bringup.library.compositions import INSTEAD, ONLY_OURS
         from bringup.vpe.device import fallback
 
         name = plain_name(fallback.name_of(operator))
@@ -427,7 +434,8 @@ class Enabled:
         if composing is None:
             composing = self._composing.names = []
         needs = ""
-        first = self.compose_first or not self.fallback or name in ONLY_OURS  # the CPU has no kernel of those
+        # The CPU has no kernel of some; others PyTorch composes, with the CPU behind what is missing, too.
+        first = self.compose_first or not self.fallback or name in ONLY_OURS or name in INSTEAD
         if self.compose and name not in composing and first:
             decomposition = routing.decomposition(operator)
             if decomposition is not None:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from bringup.library import schemas
 from bringup.library._index import Entry
+from bringup.library.compositions import INSTEAD
 from bringup.library.errors import LibraryError, WrongDevice
 from bringup.library.folder import Library
 
@@ -215,6 +216,10 @@ def route(overload: str, choice: Choice, device: Device, *, fallback: str | None
             inner = route(out, choice, device, fallback=fallback)
             return Route(overload, "form" if inner.kind == "kernel" else inner.kind,
                          f"PyTorch sizes the result and calls {out}: {inner.why}", inner.entries)  # fmt: skip
+    if overload in INSTEAD:
+        return Route(
+            overload, "decomposed", f"other operators, in the place of PyTorch's composition: {INSTEAD[overload]}{note}"
+        )
     if schemas.is_composed(overload):
         return Route(overload, "composed", f"PyTorch composes it of other operators{note}")
     if fallback == "cpu":
@@ -239,8 +244,8 @@ def decomposition(operator: Any) -> Any:
 
     from bringup.library.compositions import OURS
 
-    if (ours := OURS.get(operator._schema.name.partition("::")[2])) is not None:
-        return ours
+    if (ours := OURS.get(_name_of(operator))) is not None:
+        return _writing(operator, ours)
     # What has the name of a primitive is not taken apart: its decomposition is that primitive, which is the operator.
     name = operator._schema.name.partition("::")[2]
     if hasattr(torch.ops.prims, name) or operator not in decomposition_table:
@@ -248,22 +253,41 @@ def decomposition(operator: Any) -> Any:
     return _writing(operator, decomposition_table[operator])
 
 
+def _name_of(operator: Any) -> str:
+    """Return the name of an overload object: `add.out`, `relu`."""
+    name, overload = operator._schema.name.partition("::")[2], operator._schema.overload_name
+    return f"{name}.{overload}" if overload else str(name)
+
+
 def _writing(operator: Any, decomposition: Any) -> Any:
-    """Let a decomposition that knows the functional form only write to the tensors that an `out=` form was given."""
+    """Let a decomposition write to the tensors that an `out=` form was given.
+
+    Some know the functional form only. Others take these tensors, but convert all arguments to float32 first, and then
+    write to the converted copies (`pw_cast_for_opmath` around `out_wrapper`).
+    """
     outs = [p.name for p in operator._schema.arguments if p.kwarg_only and p.alias_info and p.alias_info.is_write]
     parameters = inspect.signature(decomposition).parameters
-    if not outs or any(p.kind == p.VAR_KEYWORD for p in parameters.values()) or set(outs) <= set(parameters):
+    if not outs:
         return decomposition
+    takes_them = any(p.kind == p.VAR_KEYWORD for p in parameters.values()) or set(outs) <= set(parameters)
 
     def write(*args: Any, **kwargs: Any) -> Any:
-        given = [kwargs.pop(name) for name in outs]
-        made = decomposition(*args, **kwargs)
+        import torch
+
+        given = [kwargs[name] for name in outs]
+        inputs = kwargs if takes_them else {name: value for name, value in kwargs.items() if name not in outs}
+        made = decomposition(*args, **inputs)
         if made is NotImplemented:
             return made
-        for out, one in zip(given, made if len(given) > 1 else (made,), strict=True):
-            if out.shape != one.shape:
-                out.resize_(one.shape)
-            out.copy_(one)
+        results = list(made) if isinstance(made, list | tuple) else [made]
+        for out, one in zip(given, results, strict=True):
+            if not torch.can_cast(one.dtype, out.dtype):
+                raise RuntimeError(f"result type {one.dtype} can't be cast to the desired output type {out.dtype}")
+        for out, one in zip(given, results, strict=True):
+            if out is not one:
+                if out.shape != one.shape:
+                    out.resize_(one.shape)
+                out.copy_(one)
         return given[0] if len(given) == 1 else tuple(given)
 
     return write

@@ -93,7 +93,15 @@ def _inplace(operator: str, sample: Sample, inputs: CaseInputs) -> FormCase:
 
     if len(inputs.args) <= place or not isinstance(inputs.args[place], torch.Tensor):
         raise NoCase
-    return FormCase("in-place", _with(inputs, method), method, same_as=inputs, returned=(place,))
+    made = _with(inputs, method)
+    args, kwargs = copied(inputs.args, inputs.kwargs)
+    with torch.no_grad():
+        method(*args, **kwargs)
+    if args[place].shape != inputs.args[place].shape:
+        # "In-place operations do not allow the in-place tensor to change shape as a result of the broadcast" (PyTorch's
+        # notes on broadcasting); the host's addbmm_ does it all the same.
+        raise NoCase
+    return FormCase("in-place", made, method, same_as=inputs, returned=(place,))
 
 
 def _out(sample: Sample, inputs: CaseInputs) -> FormCase:
@@ -135,6 +143,11 @@ def _with(inputs: CaseInputs, reference: Callable[..., Any]) -> CaseInputs:
     return replace(inputs, reference=reference)
 
 
+def dense(value: Any) -> Any:
+    """Return a tree with its sparse tensors as dense ones."""
+    return pytree.tree_map(lambda v: v.to_dense() if isinstance(v, torch.Tensor) and v.is_sparse else v, value)
+
+
 def copied(args: Any, kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Copy a call's tensors, shared memory kept."""
     from bringup.accuracy import copy_arguments
@@ -168,6 +181,10 @@ class Gradient:
         given = [one.to(output.dtype) for one, output in zip(cotangents, outputs, strict=True)]
         with torch.enable_grad():
             return tuple(torch.autograd.grad(outputs, leaves, given, allow_unused=True))
+
+    def dense(self, cotangents: list[Any], *args: Any, **kwargs: Any) -> Any:
+        """Return the same gradients, sparse ones (of embeddings, where asked for) as dense tensors."""
+        return dense(self(cotangents, *args, **kwargs))
 
     def forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Leaves, Leaves]:
         """Return the differentiable results, and the tensors that ask for gradients.
@@ -210,10 +227,10 @@ def _gradient(operator: str, sample: Sample, inputs: CaseInputs) -> FormCase:
             continue
         made = replace(
             inputs, args=(cotangents, *inputs.args), reference=gradient, rtol=None, atol=None, postprocess=None,
-            standard=Standard(operator, gradient, inputs.case.dtype, given=GRADIENT),
+            standard=Standard(operator, gradient.dense, inputs.case.dtype, given=GRADIENT),
         )  # fmt: skip
         return FormCase("gradient", made, gradient)
     raise NoCase
 
 
-__all__ = ["FormCase", "Gradient", "Maker", "NoCase", "copied", "forms_of"]
+__all__ = ["FormCase", "Gradient", "Maker", "NoCase", "copied", "dense", "forms_of"]
