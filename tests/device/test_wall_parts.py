@@ -20,7 +20,17 @@ from hypothesis import strategies as st
 
 from bringup.device import Engine, Fault, frames, space
 from bringup.device.account import Account, Allowance, Broken
-from bringup.device.memory import KEPT_FREED, LEAST_COUNTED, Block, Memory, check_extent, codes, item_bytes, layout_numbers, pieces
+from bringup.device.memory import (
+    KEPT_FREED,
+    LEAST_COUNTED,
+    Block,
+    Memory,
+    check_extent,
+    codes,
+    item_bytes,
+    layout_numbers,
+    pieces,
+)
 from bringup.device.wire import CODES, DTYPES, MOST_DIMENSIONS, Descriptor, Malformed, unpack_descriptor
 from bringup.judge._kernels import KernelStore, key_of
 from bringup.vpe.memory import INPUT, LAUNCHED, UPLOADED
