@@ -266,6 +266,24 @@ def test_texts_of_another_triton(bench: Bench, text: str) -> None:
     next_call_is_fine(bench)
 
 
+def test_a_constant_whose_values_lie_elsewhere_is_refused_in_one_line(bench: Bench) -> None:
+    text = (
+        "module {\n  tt.func public @k(%y: !tt.ptr<f32>) {\n"
+        "    %c = arith.constant dense_resource<blob> : tensor<4xf32>\n"
+        "    %i = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>\n"
+        "    %s = tt.splat %y : !tt.ptr<f32> -> tensor<4x!tt.ptr<f32>>\n"
+        "    %p = tt.addptr %s, %i : tensor<4x!tt.ptr<f32>>, tensor<4xi32>\n"
+        "    tt.store %p, %c : tensor<4x!tt.ptr<f32>>\n    tt.return\n  }\n}\n"
+        '{-# dialect_resources: { builtin: { blob: "0x040000000000803F000000400000404000008040" } } #-}\n'
+    )
+    bench.begin()
+    answer = bench.kernel({**request("kernel_double"), "text": text, "source": ""})
+    line = answer["refused"].splitlines()[0]
+    assert "dense_resource<blob>: a constant's values must be in its own line" in line
+    assert bench.end().error.get("rule", "stream") == "stream"
+    next_call_is_fine(bench)
+
+
 def test_a_second_device_in_one_process_group(rig: Any) -> None:
     one, other = Bench(rig), Bench(rig)
     try:

@@ -15,6 +15,7 @@ from bringup.accuracy import FLOATS, Limit, Limits
 from bringup.device.memory import repeats
 from bringup.judge import _codec, _compare
 from bringup.judge._compile_log import headline
+from bringup.judge._moves import rearranges
 from bringup.judge._near import described, with_inputs
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
@@ -124,6 +125,13 @@ class CaseJudge:
         with contextlib.suppress(Exception):
             return [list(tensor.shape) for _, tensor in _codec.tensors_of(self.answer(), "output")]
         return []
+
+    @functools.cached_property
+    def rearranges(self) -> bool:
+        """Whether this call only moves or casts, whatever the operator does in others."""
+        if self.inputs.raises:
+            return False
+        return rearranges(self.inputs, [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")])
 
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""

@@ -452,7 +452,10 @@ class Judging:
     def _mode(self, case: CaseJudge) -> dict[str, Any]:
         """How the device process takes a call of this case."""
         by_sizes = self.moves and not (self.operator.indexed and len(case.tensors) > 1)
-        in_order = by_sizes and "provenance" in self.guards and not case.copies_count
+        in_order = "provenance" in self.guards and not case.copies_count
+        if in_order and not by_sizes:
+            with self.phases("references"):
+                in_order = not self.operator.mutates and case.rearranges
         return {
             # An `out=` or in-place case is there to be written.
             "read_only": "mutation" in self.guards and not (self.operator.mutates or case.inputs.requires),

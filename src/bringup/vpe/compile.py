@@ -33,7 +33,8 @@ def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
     try:
         module = parse(ttir)
     except ParseError as error:
-        raise VpeCompileError(f"vpe cannot read this TTIR: {error}", ttir) from None
+        text = f"vpe cannot read this TTIR: {error}"
+        raise VpeCompileError(text, f"{text}\n{ttir}") from None
     problems, live = check(module, profile, options)
     if problems:
         raise _refuse(module, profile, problems)

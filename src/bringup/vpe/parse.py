@@ -412,7 +412,9 @@ class _Reader:
             op.attrs["value"] = body
             return [Type("i1")]
         value, _, type_text = body.rpartition(" : ")
-        op.attrs["value"] = value.removeprefix("dense<").removesuffix(">") if value.startswith("dense") else value
+        if "<" in value and not value.startswith("dense<"):
+            raise ParseError(f"constant {value[:60]}: a constant's values must be in its own line")
+        op.attrs["value"] = value.removeprefix("dense<").removesuffix(">") if value.startswith("dense<") else value
         return [parse_type(type_text)]
 
     def branch(self, op: Op, body: str) -> list[Type]:

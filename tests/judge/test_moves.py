@@ -1,0 +1,86 @@
+"""Whether a call only moves or casts is said by the reference, for each call anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from bringup.judge._moves import rearranges
+from bringup.suites import CaseInputs
+from bringup.verdict import CaseId
+
+NN = torch.nn.functional
+
+
+def asked(reference: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
+    inputs = CaseInputs(CaseId(operator="one", dtype="float32", index=0, seed=0), "", args, kwargs, reference)
+    result = reference(*args, **kwargs)
+    return rearranges(inputs, list(result) if isinstance(result, tuple) else [result])
+
+
+X = torch.linspace(-2, 2, 24).reshape(1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_a_mode_that_picks_elements_moves(mode: str, dtype: torch.dtype) -> None:
+    assert asked(NN.interpolate, X.to(dtype), scale_factor=2.5, mode=mode)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float16, torch.bool, torch.float64, torch.int64])
+def test_a_cast_is_one_whatever_it_is_called(dtype: torch.dtype) -> None:
+    assert asked(lambda x: x.to(dtype), X)
+    assert asked(lambda x: x.to(dtype), torch.arange(5, dtype=torch.int8))
+
+
+def test_one_of_several_results_is_enough() -> None:
+    assert asked(lambda x: (x.sin(), x.flip(0)), torch.arange(5.0))
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        lambda x: NN.interpolate(x, scale_factor=2, mode="bilinear"),
+        torch.relu,
+        torch.amax,
+        torch.isnan,
+        torch.argmax,
+        lambda x: x.sort().values,
+        lambda x: x + 0,  # leaves each element in its place
+        lambda x: x.sum(0),  # over one element
+        lambda x: NN.max_pool2d(x, 2),
+        torch.Tensor.to_sparse,
+        torch.Tensor.cfloat,
+    ],
+)
+def test_what_computes_does_not_move(reference: Callable[..., Any]) -> None:
+    assert not asked(reference, X)
+
+
+def test_the_largest_of_two_is_no_place() -> None:
+    for length in (1, 2, 3):
+        assert not asked(lambda x: x.amax(-1), torch.arange(2.0 * length).reshape(2, length).flip(1))
+
+
+def test_several_tensors_and_none_and_too_many_elements_say_no() -> None:
+    assert not asked(lambda x, y: torch.cat([x, y]), X, X)
+    assert not asked(lambda n: torch.ones(n), 3)
+    assert not asked(lambda x: x.flip(0), torch.zeros(0))
+    assert not asked(lambda x: x.flip(0), torch.zeros((1 << 16) + 1))
+    assert asked(lambda x: x.flip(0), torch.zeros(1 << 16))
+
+
+def test_neither_the_input_nor_the_generator_is_touched() -> None:
+    x = torch.arange(6.0)
+    torch.manual_seed(3)
+    wanted = torch.rand(3)
+    torch.manual_seed(3)
+    assert asked(lambda v: v.add_(torch.rand(1) * 0).flip(0), x) in (True, False)
+    torch.manual_seed(3)
+    assert not asked(lambda v: v + torch.rand(1), x)
+    torch.manual_seed(3)
+    assert torch.equal(torch.rand(3), wanted)
+    assert torch.equal(x, torch.arange(6.0))
