@@ -10,7 +10,9 @@ import mpmath
 import pytest
 import torch
 
-from bringup.accuracy import Limit, Standard, copy_arguments
+from bringup.accuracy import Arithmetic, Limit, Standard, copy_arguments
+
+FLUSHING = Arithmetic(subnormals=False)
 
 
 def limit(name: str, function: Callable[..., Any], *args: Any, dtype: str = "float32", **kwargs: Any) -> Limit:
@@ -117,7 +119,7 @@ def test_a_chip_may_flush_subnormal_numbers() -> None:
     x = torch.tensor([-95.0, 1.0])
     after = copy_arguments((x,), {})
     y = torch.exp(x)
-    [found] = Standard("exp", torch.exp, "float32").limits((x,), {}, y, after, flushes=True).outputs
+    [found] = Standard("exp", torch.exp, "float32").limits((x,), {}, y, after, arithmetic=FLUSHING).outputs
     assert found is not None
     assert found.wrong(y, torch.tensor([0.0, float(y[1])])).tolist() == [False, False]
     assert found.wrong(y, torch.tensor([0.0, 0.0])).tolist() == [False, True]
@@ -127,7 +129,7 @@ def flushing(name: str, function: Callable[..., Any], *args: Any, dtype: str = "
     """The limit of the only output of a call on a device that flushes, and PyTorch's result."""
     after = copy_arguments(args, {})
     result = function(*after[0])
-    [found] = Standard(name, function, dtype).limits(args, {}, result, after, flushes=True).outputs
+    [found] = Standard(name, function, dtype).limits(args, {}, result, after, arithmetic=FLUSHING).outputs
     assert found is not None
     return found, result
 
@@ -141,7 +143,9 @@ def test_a_chip_may_flush_subnormal_arguments() -> None:
     found, y = flushing("hypot", torch.hypot, torch.tensor([1e-40]), torch.tensor([2e-40]))
     assert right(found, y, float(y), 0.0, 1e-30) == [True, True, False]
     x = torch.tensor([1e-40, 1.0])
-    [limit_of_flags] = Standard("gt", torch.gt, "float32").limits((x, 0), {}, x > 0, ((x, 0), {}), flushes=True).outputs
+    [limit_of_flags] = (
+        Standard("gt", torch.gt, "float32").limits((x, 0), {}, x > 0, ((x, 0), {}), arithmetic=FLUSHING).outputs
+    )
     assert limit_of_flags is not None
     assert limit_of_flags.wrong(x > 0, torch.tensor([False, True])).tolist() == [False, False]
     assert limit_of_flags.wrong(x > 0, torch.tensor([False, False])).tolist() == [False, True]
@@ -262,3 +266,17 @@ def test_sums_under_a_mask_have_the_bound_of_sums() -> None:
     assert "the error bound of summing" in found.words
     exact = float(x.double()[mask].sum())
     assert right(found, masked(x, mask=mask), exact, exact * (1 + 2.0**-20), float(x.sum())) == [True, False, False]
+
+
+def test_float64_results_where_nothing_computes_in_float64() -> None:
+    x = torch.tensor([0.1, -3.7, 9.2])
+    call = (x,), {"dim": 0, "dtype": torch.float64}
+    exact = torch.softmax(*call[0], **call[1])
+    [wide] = Standard("softmax", torch.softmax, "float32").limits(*call, exact, call).outputs
+    assert wide is None  # PyTorch's own result and the tolerance of float64 decide
+    chip = Arithmetic(doubles=False)
+    [limit] = Standard("softmax", torch.softmax, "float32").limits(*call, exact, call, arithmetic=chip).outputs
+    assert limit is not None
+    found = torch.softmax(x, 0).double()  # what float32 arithmetic finds
+    assert not bool(limit.wrong(exact, found).any())
+    assert bool(limit.wrong(exact, found * (1 + 1e-4)).all())

@@ -6,12 +6,12 @@ here depends on the instructions, threads or libraries of the host. docs/decisio
 """
 
 from bringup.accuracy._chance import ALARM, balanced, follows, independent
-from bringup.accuracy._limits import Limit, Limits, Standard
+from bringup.accuracy._limits import COMPLETE, Arithmetic, Limit, Limits, Standard
 from bringup.accuracy._numbers import FLOATS
 from bringup.accuracy._table import KINDS, Kind, Rule, rule_of, table
 from bringup.accuracy._twin import copy_arguments
 
 __all__ = [
-    "ALARM", "FLOATS", "KINDS", "Kind", "Limit", "Limits", "Rule", "Standard", "balanced", "copy_arguments", "follows",
-    "independent", "rule_of", "table",
+    "ALARM", "COMPLETE", "FLOATS", "KINDS", "Arithmetic", "Kind", "Limit", "Limits", "Rule", "Standard", "balanced",
+    "copy_arguments", "follows", "independent", "rule_of", "table",
 ]  # fmt: skip

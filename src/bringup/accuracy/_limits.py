@@ -89,6 +89,17 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Arithmetic:
+    """What a target's arithmetic has."""
+
+    subnormals: bool = True  # else it may take them for zeros, in arguments and results
+    doubles: bool = True  # else a float64 result holds what float32 arithmetic finds
+
+
+COMPLETE = Arithmetic()
+
+
+@dataclass(frozen=True)
 class Standard:
     """What "right" means for one case: an operator's rule, and the function that computes it."""
 
@@ -104,23 +115,37 @@ class Standard:
         object.__setattr__(self, "rule", rule_of(self.operator) if self.given is None else self.given)
 
     def limits(
-        self, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any, *, flushes: bool = False
+        self,
+        args: Any,
+        kwargs: Mapping[str, Any],
+        expected: Any,
+        after: Any,
+        *,
+        arithmetic: Arithmetic = COMPLETE,
     ) -> Limits:
         """Return the limits of a call with `args` and `kwargs`, whose reference gave `expected` and left `after`.
 
         `after`: (args, kwargs) as the reference left them. The same on every host, but for the last bits of float64.
-        `flushes`: the device may take subnormal numbers for zeros, in arguments and results.
         """
-        found = self._limits(args, kwargs, expected, after)
-        return self._flushing(found, args, kwargs, expected, after) if flushes else found
+        floats = FLOATS if arithmetic.doubles else (*FLOATS, torch.float64)
+        found = self._limits(args, kwargs, expected, after, floats)
+        return found if arithmetic.subnormals else self._flushing(found, args, kwargs, expected, after, floats)
 
-    def _flushing(self, found: Limits, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any) -> Limits:
+    def _flushing(
+        self,
+        found: Limits,
+        args: Any,
+        kwargs: Mapping[str, Any],
+        expected: Any,
+        after: Any,
+        floats: tuple[torch.dtype, ...],
+    ) -> Limits:
         """Return limits that leave it to each element whether it is computed from flushed arguments."""
         other: list[tuple[torch.Tensor, Limit] | None] = [None] * (len(found.outputs) + len(found.after))
         given = flushed_arguments(args, kwargs)
         made = called(self.reference, *given) if given is not None else None
         if given is not None and made is not None and same_kind([expected, list(after)], [made[0], list(made[1])]):
-            limits = self._limits(*given, *made)
+            limits = self._limits(*given, *made, floats)
             tensors = [*leaves(made[0]), *leaves(list(made[1]))]
             same = Limit("bit for bit", zero_sign=False)
             other = [
@@ -137,7 +162,9 @@ class Standard:
         merged = [both(*one) for one in zip([*found.outputs, *found.after], tensors, other, strict=True)]
         return Limits(merged[: len(found.outputs)], merged[len(found.outputs) :], found.reason)
 
-    def _limits(self, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any) -> Limits:
+    def _limits(
+        self, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any, floats: tuple[torch.dtype, ...]
+    ) -> Limits:
         rule = self.rule
         outputs, inputs = leaves(expected), leaves(list(after))
         if rule.kind == "undefined":
@@ -153,7 +180,7 @@ class Standard:
         if self.postprocessed:
             return Limits([None] * len(outputs), [None] * len(inputs), "functions of the result are compared")
         empty = {name: torch.zeros_like(kwargs[name]) for name in self.written}
-        found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs])
+        found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs], floats)
         if isinstance(found_limits, str):
             return Limits([None] * len(outputs), [None] * len(inputs), found_limits)
         bounds = found_limits[: len(outputs)]
@@ -165,8 +192,10 @@ class Standard:
             ]
         return Limits(bounds, found_limits[len(outputs) :])
 
-    def _bounds(self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor]) -> list[Limit | None] | str:
-        if not any(tensor.dtype in FLOATS for tensor in expected):
+    def _bounds(
+        self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor], floats: tuple[torch.dtype, ...]
+    ) -> list[Limit | None] | str:
+        if not any(tensor.dtype in floats for tensor in expected):
             return [None] * len(expected)
         # Integers are data where there is nothing else; beside floating-point tensors they may be indices.
         given = [args, {name: value for name, value in kwargs.items() if name not in self.written}]
@@ -185,7 +214,7 @@ class Standard:
         coarse = getattr(torch, self.dtype) if kwargs.get("out") is not None else None
         coarse = coarse if coarse in FLOATS else None
         found = [
-            self._limit(tensor, one, made, coarse) if tensor.dtype in FLOATS and one.dtype is torch.float64 else None
+            self._limit(tensor, one, made, coarse) if tensor.dtype in floats and one.dtype is torch.float64 else None
             for tensor, one, made in zip(expected, exact, errors, strict=True)
         ]
         poles = POLES[self.rule.poles](twin.args, twin.kwargs) if self.rule.poles else None
@@ -262,7 +291,7 @@ class Standard:
         return found
 
     def _limit(self, expected: torch.Tensor, exact: torch.Tensor, made: Error, coarse: torch.dtype | None) -> Limit:
-        rule, dtype = self.rule, expected.dtype
+        rule, dtype = self.rule, torch.float32 if expected.dtype is torch.float64 else expected.dtype
         if coarse is not None and torch.finfo(coarse).eps > torch.finfo(dtype).eps:
             dtype = coarse  # `out=` may be wider than what the operator computes in
         allowed = (rule.ulps + SLACK) * ulp(exact, torch.float32) + UNIT * made.float32

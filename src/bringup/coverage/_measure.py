@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from bringup.accuracy import Limit, Limits
+from bringup.accuracy import Arithmetic, Limit, Limits
 from bringup.coverage._moving import Mover, shares_memory, to_host, with_host_arguments
 from bringup.coverage._nearby import nearby_errors
 from bringup.coverage._serving import Serving, missing_overload
@@ -50,7 +50,7 @@ def expected_of(inputs: CaseInputs) -> tuple[Any, Any, Any]:
         raise CannotCompare(f"{type(error).__name__}: {error}") from None
 
 
-def measure(case: FormCase, serving: Serving, *, flushes: bool) -> Outcome:
+def measure(case: FormCase, serving: Serving, *, arithmetic: Arithmetic) -> Outcome:
     """Run one case on the device and compare it with the host's; raises NoCase, and CannotCompare for a bare call.
 
     A gradient is compared as the result of the function that computes it; arguments are compared after the call, too.
@@ -80,7 +80,7 @@ def measure(case: FormCase, serving: Serving, *, flushes: bool) -> Outcome:
             outcome.message = f"PyTorch's own kernels computed {names}"[:LONGEST]
         elif elsewhere:
             outcome.kind, outcome.message = "wrong", elsewhere
-        elif found := _differs(case, expected, result, after, flushes=flushes):
+        elif found := _differs(case, expected, result, after, arithmetic=arithmetic):
             outcome.kind, outcome.message = "wrong", found[:LONGEST]
     kernels, composed = serving.calls()
     outcome.kernels, outcome.composed = kernels - before[0], composed - before[1]
@@ -115,7 +115,7 @@ def _names_host(case: FormCase) -> bool:
     return case.inputs.case.operator in {"cpu"}
 
 
-def _differs(case: FormCase, expected: tuple[Any, Any, Any], result: Any, after: Any, *, flushes: bool) -> str:
+def _differs(case: FormCase, expected: tuple[Any, Any, Any], result: Any, after: Any, *, arithmetic: Arithmetic) -> str:
     """Say how the device's results differ from the host's; "" where they do not."""
     inputs = case.inputs
     if other := _other_layout(expected[0], result):
@@ -130,7 +130,7 @@ def _differs(case: FormCase, expected: tuple[Any, Any, Any], result: Any, after:
         shown, actual = inputs.postprocess(wanted), inputs.postprocess(result)
     else:
         shown, actual = wanted, result
-    limits = _limits(case, expected, flushes=flushes)
+    limits = _limits(case, expected, arithmetic=arithmetic)
     bounds = output_limits(inputs, limits, shown) if limits.outputs else {}
     if found := _compare.compare(shown, actual, inputs.rtol, inputs.atol, limits=bounds):
         return f"{found.output}: {found.message}"
@@ -175,19 +175,19 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(torch.equal(left.view(torch.uint8), right.view(torch.uint8)))
 
 
-def _limits(case: FormCase, expected: tuple[Any, Any, Any], *, flushes: bool) -> Limits:
+def _limits(case: FormCase, expected: tuple[Any, Any, Any], *, arithmetic: Arithmetic) -> Limits:
     """What the results may be: for another form of a call the limits of the call, where the results have its dtypes."""
     if case.form == "gradient":
-        return _at_least_the_host(case.inputs, limits_of(case.inputs, expected, flushes=flushes), expected[0])
+        return _at_least_the_host(case.inputs, limits_of(case.inputs, expected, arithmetic), expected[0])
     if case.same_as is None:
-        return limits_of(case.inputs, expected, flushes=flushes)
+        return limits_of(case.inputs, expected, arithmetic)
     outputs = [t for t in pytree.tree_leaves(expected[0]) if isinstance(t, torch.Tensor)]
     nothing: list[Limit | None] = [None] * len(outputs)
     plain = expected_of(case.same_as)
     same = [t for t in pytree.tree_leaves(plain[0]) if isinstance(t, torch.Tensor)]
     if [(t.dtype, t.shape) for t in outputs] != [(t.dtype, t.shape) for t in same]:
         return Limits(nothing, ())
-    found = limits_of(case.same_as, plain, flushes=flushes)
+    found = limits_of(case.same_as, plain, arithmetic)
     return Limits(found.outputs, found.after)  # tensors of `out=` stand behind the arguments that both calls have
 
 

@@ -25,6 +25,7 @@ class Worker:
         import torch
 
         from bringup.coverage._serving import open_serving
+        from bringup.judge._case import arithmetic_of
         from bringup.suites._opinfo_source import OpInfoSource
         from bringup.targets import get_target
 
@@ -36,7 +37,7 @@ class Worker:
             setting["target"], library, setting["enable"], unjudged=setting["unjudged"], scratch=scratch
         )
         self.gradients = bool(setting["gradients"])
-        self.flushes = not get_target(setting["target"]).subnormals
+        self.arithmetic = arithmetic_of(get_target(setting["target"]))
         self.source = OpInfoSource()
 
     def say(self, **words: Any) -> None:
@@ -63,7 +64,7 @@ class Worker:
                 continue
             self.say(begin=identity)
             try:
-                outcome = measure(maker(), self.serving, flushes=self.flushes)
+                outcome = measure(maker(), self.serving, arithmetic=self.arithmetic)
             except (NoCase, CannotCompare) as error:
                 self.say(end=identity, kind="none", message=str(error))
                 continue

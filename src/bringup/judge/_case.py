@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from bringup.accuracy import FLOATS, Limit, Limits
+from bringup.accuracy import COMPLETE, FLOATS, Arithmetic, Limit, Limits
 from bringup.device.memory import repeats
 from bringup.judge import _codec, _compare
 from bringup.judge._compile_log import headline
@@ -21,6 +21,7 @@ from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
 from bringup.operators import Operator
 from bringup.suites import CaseInputs
+from bringup.targets import Target
 from bringup.verdict import CaseId, Mismatch
 
 # What the host may make for a call, in bytes; docs/decisions/0028-the-wall.md says why.
@@ -384,12 +385,17 @@ def tape_name(case: CaseId) -> str:
     return f"{case.operator}-{case.dtype}-{case.index}".replace("/", "%2F") + ".tape"
 
 
-def limits_of(inputs: CaseInputs, expected: tuple[Any, Any, Any], *, flushes: bool = False) -> Limits:
+def arithmetic_of(target: Target) -> Arithmetic:
+    """Return what a target's arithmetic has; kernels of a chip whose dialect knows no `tl.float64` have no doubles."""
+    return Arithmetic(subnormals=target.subnormals, doubles="tl.float64" in target.dialect().tl_constants)
+
+
+def limits_of(inputs: CaseInputs, expected: tuple[Any, Any, Any], arithmetic: Arithmetic = COMPLETE) -> Limits:
     """Return what the results of a case may be; `expected` as `Expected` returns it."""
     output, args, kwargs = expected
     if inputs.standard is None:
         return Limits([None] * len(_codec.tensors_of(output, "output")), (), "the suite knows no class of the operator")
-    return inputs.standard.limits(inputs.args, inputs.kwargs, output, (args, kwargs), flushes=flushes)
+    return inputs.standard.limits(inputs.args, inputs.kwargs, output, (args, kwargs), arithmetic=arithmetic)
 
 
 def output_limits(inputs: CaseInputs, limits: Limits, expected: Any) -> dict[str, Limit]:

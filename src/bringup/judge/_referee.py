@@ -25,7 +25,7 @@ from bringup.accuracy import Limits
 from bringup.config import JudgeLimits
 from bringup.device import frames
 from bringup.judge import _codec
-from bringup.judge._case import Asked, CaseJudge, Expected, limits_of, tape_name
+from bringup.judge._case import Asked, CaseJudge, Expected, arithmetic_of, limits_of, tape_name
 from bringup.judge._compile_log import explained
 from bringup.judge._compiling import Compiling
 from bringup.judge._device import Device, DeviceFault, DeviceLost
@@ -77,6 +77,7 @@ class Referee:
         self.main, self.guests, self.compiles, self.devices = main, guests, compiles, devices
         self.target = target
         self.moves = target.dialect().copies == "move"  # whether copies alone may make a result there
+        self.arithmetic = arithmetic_of(target)
         self.device: Device | None = None
         self.kernels: dict[str | None, KernelStore] = {}
         self.refused: dict[str, dict[str, Any]] = {}
@@ -639,17 +640,16 @@ class Judging:
         """Return what the results of a case may be, computed once per case."""
         key = (self.operator.suite, inputs.case)
         if key not in self.referee.limits:
-            flushes = not self.referee.target.subnormals
             expected = self._expected(inputs)
             with self.phases("limits"):
-                self.referee.limits[key] = limits_of(inputs, expected, flushes=flushes)
+                self.referee.limits[key] = limits_of(inputs, expected, self.referee.arithmetic)
         return self.referee.limits[key]
 
     def _fresh_limits(self, inputs: CaseInputs) -> Limits:
         """Return what the results of inputs that belong to no suite may be."""
         expected = self.expect_anew(inputs)
         with self.phases("limits"):
-            return limits_of(inputs, expected)
+            return limits_of(inputs, expected, self.referee.arithmetic)
 
 
 def ended(guest: Guest) -> Outcome:
