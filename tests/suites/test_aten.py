@@ -356,3 +356,21 @@ def test_no_case_of_what_pytorch_computes_otherwise_than_documented(suite: AtenS
         for case in suite.materialise("_embedding_bag_backward", dtype):
             assert not case.args[7], case.title  # scale_grad_by_freq
             assert not case.args[9], case.title  # sparse
+
+
+def test_which_matrix_is_factorised_and_which_tie_is_taken() -> None:
+    """What aten.yaml says of results beside the first one, against PyTorch itself."""
+    import torch
+
+    rows = torch.randn(4, 4, generator=torch.Generator().manual_seed(3))
+    by_columns = rows.mT.contiguous().mT
+    of_it, of_transpose = (torch.linalg.lu_factor(one)[0] for one in (rows, rows.mT))
+    assert not torch.allclose(of_it, of_transpose)
+    for name, place in (("_linalg_det", 1), ("_linalg_slogdet", 2)):
+        function = getattr(torch.ops.aten, name)
+        assert torch.allclose(function(rows)[place], of_transpose), name
+        assert torch.allclose(function(by_columns)[place], of_it), name
+    for matrix in (rows, by_columns):
+        assert torch.allclose(torch.ops.aten._linalg_solve_ex(matrix, rows)[1], of_it)
+    assert torch.cummax(torch.tensor([1, 3, 3, 2, 3]), 0).indices.tolist() == [0, 1, 2, 2, 4]
+    assert torch.cummin(torch.tensor([3, 1, 1, 2, 1]), 0).indices.tolist() == [0, 1, 2, 2, 4]
