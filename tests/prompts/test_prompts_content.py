@@ -431,3 +431,23 @@ def test_samples_fit_their_situation(situation: str, operator: Operator, dialect
     assert SITUATION_OF[verdict.kind] == situation
     assert feedback_prompt(operator, verdict, dialect).template == situation
     assert len(samples.violations(dialect, operator)) >= 3
+
+
+def test_ties_are_said_where_indices_may_name_any_of_them() -> None:
+    from bringup.prompts._render import TIES
+    from bringup.suites._opinfo_postprocess import OPERATORS
+
+    assert TIES < OPERATORS
+    for name, said in (("topk", True), ("median", True), ("argmax", False)):
+        operator = Operator(name=name, suite="opinfo", category="other", signature=f"{name}(input) -> Tensor")
+        text = first_prompt(operator, (), Dialect(name="any"), target="vpe", examples=False).text
+        assert ("Ties: an index" in text) == said, name
+
+
+def test_a_chip_says_which_dtypes_its_atomic_operations_take() -> None:
+    from bringup.targets import get_target
+
+    rules = " ".join(get_target("vpe:pe64").dialect().rules)
+    assert "tl.atomic_add, tl.atomic_max, tl.atomic_min on int32, uint32, fp32; tl.atomic_and" in rules
+    assert "need no option of the launch" in rules
+    assert "below 1.1755e-38" in rules

@@ -365,3 +365,63 @@ def test_no_case_of_what_pytorch_computes_otherwise_than_documented(suite: AtenS
         for case in suite.materialise("_embedding_bag_backward", dtype):
             assert not case.args[7], case.title  # scale_grad_by_freq
             assert not case.args[9], case.title  # sparse
+
+
+def test_which_matrix_is_factorised_and_which_tie_is_taken() -> None:
+    """What aten.yaml says of results beside the first one, against PyTorch itself."""
+    import torch
+
+    rows = torch.randn(4, 4, generator=torch.Generator().manual_seed(3))
+    by_columns = rows.mT.contiguous().mT
+    of_it, of_transpose = (torch.linalg.lu_factor(one)[0] for one in (rows, rows.mT))
+    assert not torch.allclose(of_it, of_transpose)
+    for name, place in (("_linalg_det", 1), ("_linalg_slogdet", 2)):
+        function = getattr(torch.ops.aten, name)
+        assert torch.allclose(function(rows)[place], of_transpose), name
+        assert torch.allclose(function(by_columns)[place], of_it), name
+    for matrix in (rows, by_columns):
+        assert torch.allclose(torch.ops.aten._linalg_solve_ex(matrix, rows)[1], of_it)
+    assert torch.cummax(torch.tensor([1, 3, 3, 2, 3]), 0).indices.tolist() == [0, 1, 2, 2, 4]
+    assert torch.cummin(torch.tensor([3, 1, 1, 2, 1]), 0).indices.tolist() == [0, 1, 2, 2, 4]
+
+
+def test_positions_of_upsampling_are_as_they_are_said() -> None:
+    """The formulas of aten.yaml, in plain numbers, against PyTorch: with and without corners, and with scales."""
+    import math
+
+    import torch
+
+    a = -0.75
+    x = torch.randn(1, 1, 7, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    n, row = 7, x[0, 0].tolist()
+
+    def cubic(d: float) -> float:
+        return ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    def at(j: int, m: int, corners: bool, step: float) -> float:
+        return (j * (n - 1) / (m - 1) if m > 1 else 0.0) if corners else (j + 0.5) * step - 0.5
+
+    def linear(p: float) -> float:
+        p = max(p, 0.0)
+        i = min(math.floor(p), n - 1)
+        return row[i] * (1 - (p - i)) + row[min(i + 1, n - 1)] * (p - i)
+
+    def bicubic(p: float) -> float:
+        i = math.floor(p)
+        t = p - i
+        taken = [row[min(max(i + k, 0), n - 1)] for k in (-1, 0, 1, 2)]
+        return sum(v * cubic(d) for v, d in zip(taken, (t + 1, t, 1 - t, 2 - t), strict=True))
+
+    aten = torch.ops.aten
+    for m, corners, scale in ((1, True, None), (5, False, None), (11, True, None), (16, False, None), (16, False, 2.3)):
+        step = n / m if scale is None else 1 / scale
+        places = [at(j, m, corners, step) for j in range(m)]
+        found = aten.upsample_linear1d(x, [m], corners, scale)[0, 0]
+        assert torch.allclose(found, torch.tensor([linear(p) for p in places], dtype=torch.float64)), (m, corners)
+        square = x.unsqueeze(2).expand(1, 1, 7, 7)
+        found = aten.upsample_bicubic2d(square, [m, m], corners, scale, scale)[0, 0, 0]
+        assert torch.allclose(found, torch.tensor([bicubic(p) for p in places], dtype=torch.float64)), (m, corners)
+        if not corners:
+            nearest, exact = ([row[min(math.floor((j + h) * step), n - 1)] for j in range(m)] for h in (0, 0.5))
+            assert aten.upsample_nearest1d(x, [m], scale)[0, 0].tolist() == nearest
+            assert aten._upsample_nearest_exact1d(x, [m], scale)[0, 0].tolist() == exact

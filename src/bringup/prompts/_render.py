@@ -61,6 +61,8 @@ LIMITS: dict[str, int] = {
 }
 
 
+# Operators whose indices are compared by what they name (bringup.suites._opinfo_postprocess), unless sorted stably.
+TIES = frozenset({"sort", "argsort", "topk", "kthvalue", "mode", "median", "nanmedian", "cummax", "cummin"})
 EPSILON = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 ROUNDING = 64  # units in the last place of the largest value up to which an error is called rounding
 
@@ -225,6 +227,7 @@ def _task(context: TaskContext) -> dict[str, Any]:
         "docs_left": left,
         "indexed": any("Tensor[" in call for call in calls),
         "out_rule": _out_rule(operator),
+        "ties": (operator.start or operator.name) in TIES,
         "wide": "tl.float64" in dialect.tl_constants,
         "examples": [e for e in _examples(context) if e.name != operator.name] if context.examples else [],
     }

@@ -39,7 +39,9 @@ WORDS = PromptWords(
         "`*`), PyTorch has checked the arguments, promoted dtypes, and given each output its final dtype, shape and "
         "strides, which need not be those of a fresh tensor: nothing is left to be refused. Write every element of an "
         "output by the output's own strides, in its dtype, and return the outputs (several: as a tuple, in the "
-        "schema's order). A dimension (`dim`) is as the caller gave it, from -rank to rank - 1.",
+        "schema's order). An output whose size hangs on values, or that PyTorch's meta functions do not know, comes "
+        "without elements: `resize_` it to the result's shape first. "
+        "A dimension (`dim`) is as the caller gave it, from -rank to rank - 1.",
         "One kernel serves `f(x)`, `f_(x)` and `f(x, out=y)`: an output may be an input, the same elements in the same "
         "memory. Load what an element needs before you store it.",
         "A kernel to be repaired may be that of the public function, with another signature than the overload's.",

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bringup.device import Engine, Kernel
 from bringup.dialect import Dialect, Limits
 from bringup.errors import ConfigError
 from bringup.targets._base import TargetDefaults, compile_log
+
+if TYPE_CHECKING:
+    from bringup.vpe.profile_model import Profile
 
 
 class SimulatedTarget(TargetDefaults):
@@ -72,7 +75,7 @@ class SimulatedTarget(TargetDefaults):
                 "tl_constants": tuple(n for n in base.tl_constants if n not in missing),
                 "tl_host": tuple(n for n in base.tl_host if n not in missing),
                 "modules": modules,
-                "rules": (chip.alignment_text, *chip.note_texts, *_language_rules(base.rules)),
+                "rules": (chip.alignment_text, *chip.note_texts, *_generated_rules(chip), *_language_rules(base.rules)),
             }
         )
 
@@ -148,6 +151,24 @@ _TL_DTYPES = (
     "float64",
 )  # fmt: skip
 _CHIP_NAMES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}
+
+
+def _generated_rules(chip: Profile) -> tuple[str, ...]:
+    """Say what the profile's tables say of atomic operations and literals: no profile's own prose has to repeat it."""
+    by_dtypes: dict[str, list[str]] = {}
+    for name, dtypes in chip.tl_dtypes.items():
+        if name.startswith("atomic_"):
+            by_dtypes.setdefault(", ".join(dtypes), []).append(f"tl.{name}")
+    found = []
+    if by_dtypes:
+        lists = "; ".join(f"{', '.join(names)} on {dtypes}" for dtypes, names in by_dtypes.items())
+        found.append(f"Atomic operations: {lists}. They are no scatter stores and need no option of the launch.")
+    if "fp64" not in chip.dtypes:
+        found.append(
+            "A Python float in a kernel that float32 holds only as a subnormal number (below 1.1755e-38) or not at all "
+            "(above 3.4e38) is an fp64 constant to Triton, and is refused: write it as a product or by its bits."
+        )
+    return tuple(found)
 
 
 def _language_rules(rules: tuple[str, ...]) -> tuple[str, ...]:
