@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,16 @@ def test_a_sample_whose_tensor_would_have_to_grow_is_no_case_in_place() -> None:
     assert admitted
     assert set(admitted) == {torch.Size([5, 10])}
     assert refused
+
+
+@pytest.mark.parametrize("operator", ["t", "squeeze", "unsqueeze", "transpose", "as_strided", "mul"])
+def test_operators_that_change_the_view_have_their_in_place_cases(operator: str) -> None:
+    makers = [m for m in forms_of(OpInfoSource(), operator, "float32", gradients=False) if m.form == "in-place"]
+    made = 0
+    for maker in makers:
+        with contextlib.suppress(NoCase):
+            made += maker().form == "in-place"
+    assert made >= len(makers) / 3 > 0
 
 
 def test_one_argument_stays_on_the_host() -> None:

@@ -28,6 +28,33 @@ def test_generated_pages_are_current(reference):
     assert not stale, f"run `{reference.AGAIN}`"
 
 
+@pytest.fixture(scope="module")
+def kernels():
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        import docs_kernels
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+    return docs_kernels
+
+
+def test_pages_on_the_library_are_current(kernels):
+    stale = [str(path) for path, text in kernels.pages().items() if path.read_text(encoding="utf-8") != text]
+    assert not stale, f"run `{kernels.AGAIN}`"
+
+
+def test_the_index_of_the_library_has_every_kernel_with_its_cost(kernels):
+    from bringup.library import Library
+
+    library = Library.open(kernels.LIBRARY)
+    rows = re.findall(r"^\| `([\w.]+)`.* \| covered \| (\d+) \|", kernels.kernels_page(), re.MULTILINE)
+    assert [name for name, _ in rows] == [entry.overload for entry in library.entries]
+    assert all(int(cases) > 0 for _, cases in rows)
+    cost = kernels.costs(library.overloads())
+    free = {name for name, one in cost.items() if not (one.calls and one.tokens)}
+    assert not free, "kernels without a recorded dialog"
+
+
 def test_every_command_and_option_is_in_the_reference(reference):
     page = reference.cli_page()
     root = reference.typer.main.get_command(reference.build_app())

@@ -67,12 +67,13 @@ def measure(
         return
     from bringup.coverage import Results, file_name
     from bringup.errors import ConfigError
-    from bringup.suites import get_suite, select
+    from bringup.suites import select
+    from bringup.suites.opinfo import OpInfoSuite
     from bringup.targets import get_target
 
     if enable and library is not None:
         raise ConfigError("command line", "--enable and --library exclude each other", "give one of them")
-    suite = get_suite("opinfo:alone")
+    suite = OpInfoSuite(options="alone")
     eligible = [operator for operator in suite.operators() if operator.exclusion is None]
     chosen = select(suite, ops) if ops else eligible
     found_target = get_target(target)
@@ -80,7 +81,7 @@ def measure(
         raise ConfigError(f"--target {target}", "no PyTorch device is measured there", "use vpe:PROFILE or cuda")
     setting, header = _setting(
         found_target, library, enable, unjudged=unjudged, gradients=gradients, seconds=seconds, eligible=len(eligible),
-        suite=suite.digest(),
+        suite=suite.forms_digest(),
     )  # fmt: skip
     path = out if out is not None else Path(file_name(setting.target))
     if anew and refresh:

@@ -42,6 +42,10 @@ class OpInfoSuite(OpInfoSource):
         """Return the digest of the survey, the published cases and the code that builds both."""
         return source_digest("opinfo", self.survey.model_dump_json(), self.additions.model_dump_json())
 
+    def forms_digest(self) -> str:
+        """Return the digest of OpInfo's own samples in all their forms: the survey and the code that makes them."""
+        return source_digest("forms", self.survey.model_dump_json(), forms=True)
+
     def materialise(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
         """Rebuild all cases of an operator in one dtype: same arguments, same bits, in every process.
 

@@ -97,9 +97,9 @@ def _inplace(operator: str, sample: Sample, inputs: CaseInputs) -> FormCase:
     args, kwargs = copied(inputs.args, inputs.kwargs)
     with torch.no_grad():
         method(*args, **kwargs)
-    if args[place].shape != inputs.args[place].shape:
+    if args[place].untyped_storage().nbytes() != inputs.args[place].untyped_storage().nbytes():
         # "In-place operations do not allow the in-place tensor to change shape as a result of the broadcast" (PyTorch's
-        # notes on broadcasting); the host's addbmm_ does it all the same.
+        # notes on broadcasting); the host's addbmm_ does it all the same. Those that make views (t_) keep the memory.
         raise NoCase
     return FormCase("in-place", made, method, same_as=inputs, returned=(place,))
 
