@@ -2,6 +2,7 @@
 
 python scripts/gate_breadth.py              # all operators, some minutes
 python scripts/gate_breadth.py --check      # whether the file is what would be written for some operators
+python scripts/gate_breadth.py --grow       # add what is wanted of each dtype (many programs, values)
 python scripts/gate_breadth.py --family ranks --family scales    # these families anew; all else stays as it is
 python scripts/gate_breadth.py --ops gradient,lu_unpack          # these operators anew
 python scripts/gate_breadth.py --suite aten --jobs 2             # overloads, with the values that show errors
@@ -21,7 +22,7 @@ from typing import Any
 
 from rich.progress import track
 
-from bringup.audit.breadth import breadth_of, overload_breadth, with_families, write_breadth
+from bringup.audit.breadth import breadth_of, overload_breadth, with_each_dtype, with_families, write_breadth
 from bringup.suites import get_suite, select
 from bringup.suites._random_listing import random_overloads
 
@@ -31,15 +32,17 @@ PATIENCE = 300  # seconds without any answer
 KEPT_EVERY = 10  # operators after which the file is written: an interrupted call goes on with --ops
 
 
-def choice(task: tuple[str, str, Sequence[str] | None, dict[str, list[str]]]) -> tuple[str, dict[str, list[str]]]:
+def choice(task: tuple[str, str, Sequence[str] | None, dict[str, list[str]], bool]) -> tuple[str, dict[str, list[str]]]:
     """Return an operator's name and choice; one process has one thread."""
     import torch
 
-    name, suite, families, known = task
+    name, suite, families, known, grow = task
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     audit = get_suite(f"{suite}-audit" if suite == "aten" else "audit")
     operator = audit.operator(name)
+    if grow:
+        return name, with_each_dtype(known, operator)
     if suite == "aten":
         return name, overload_breadth(operator)
     return name, with_families(known, operator, families) if families else breadth_of(operator, audit.materialise)
@@ -67,11 +70,12 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=12, help="operators that --check looks at")
     parser.add_argument("--ops", default="all", help="globs, separated by commas: choose for these alone")
     parser.add_argument("--family", action="append", help="choose again of this family alone; may be repeated")
+    parser.add_argument("--grow", action="store_true", help="add what each dtype wants; all else stays as it is")
     parser.add_argument("--missing", action="store_true", help="only operators that the file does not have yet")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
-    if options.suite == "aten" and options.family:
-        parser.error("--family chooses again for the suite opinfo only")
+    if options.suite == "aten" and (options.family or options.grow):
+        parser.error("--family and --grow choose again for the suite opinfo only")
     path = DATA / FILES[options.suite]
     suite = get_suite(options.suite)
     operators = [operator.name for operator in suite.operators() if operator.exclusion is None]
@@ -82,7 +86,7 @@ def main() -> int:
         chosen = [name for name in chosen if name not in shipped]
     if options.check:
         chosen = random.sample(chosen, min(options.sample, len(chosen)))
-    tasks = [(name, options.suite, options.family, shipped.get(name, {})) for name in chosen]
+    tasks = [(name, options.suite, options.family, shipped.get(name, {}), options.grow) for name in chosen]
     wrong, written = [], 0
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         for done, (name, found) in enumerate(track(arriving(pool, tasks), "choosing", total=len(tasks)), 1):

@@ -35,7 +35,7 @@ class Kind:
     containing: Sequence[str] = ()
     number: int = 0  # spread over what there is
     largest: int = 0  # those with the most elements
-    dtype: int = 0  # 0: the operator's first dtype, 1: a half precision, 2: an integer type
+    dtype: int | str = 0  # 0: the operator's first dtype, 1: a half precision, 2: an integer type; or one by its name
 
 
 KINDS = (
@@ -68,6 +68,13 @@ KINDS = (
     Kind("scales", ("near overflow", "near underflow")),
 )
 
+# What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.
+EACH_DTYPE = (
+    *(Kind("sizes", ("odd rows",), dtype=dtype) for dtype in ("bfloat16", "float16", "int32", "int64")),
+    Kind("values", ("NaN", "infinities"), dtype="float16"),
+    Kind("values", ("largest and smallest integers",), dtype="int32"),
+)
+
 
 Build = Callable[[str, str, int], Sequence[CaseInputs]]  # (operator, dtype, seed) -> all that the families have
 
@@ -90,7 +97,32 @@ def breadth_of(operator: Operator, build: Build) -> dict[str, list[str]]:
         keys += [key for key in dict.fromkeys(c.notes["key"] for c in _wanted(kind, cases)) if key not in keys]
     for dtype, key in _missing(built, chosen):
         chosen.setdefault(dtype, []).append(key)
-    return {dtype: steady for dtype, keys in chosen.items() if (steady := _steady(operator, dtype, keys))}
+    steady = {dtype: found for dtype, keys in chosen.items() if (found := _steady(operator, dtype, keys))}
+    return with_each_dtype(steady, operator, build if operator.suite == AtenAuditSuite.name else None)
+
+
+def with_each_dtype(
+    chosen: Mapping[str, Sequence[str]], operator: Operator, build: Build | None = None
+) -> dict[str, list[str]]:
+    """Return an operator's choice with what is wanted of each dtype behind it, where it is not there yet.
+
+    `build`: as for `breadth_of`; by default the families of the suite `audit` are built alone, of `sizes` the first
+    case, which has the odd rows.
+    """
+    found = {dtype: list(keys) for dtype, keys in chosen.items()}
+    for kind in EACH_DTYPE:
+        dtype = _dtype(operator.dtypes, kind.dtype)
+        if dtype is None:
+            continue
+        if build is None:
+            cap = 1 if kind.family == "sizes" else None
+            cases = cases_of_family(operator.name, dtype, SEED, kind.family, cap)
+        else:
+            cases = [c for c in build(operator.name, dtype, SEED) if c.notes["family"] == kind.family]
+        wanted = [c.notes["key"] for c in _wanted(kind, [c for c in cases if _elements(c) <= MOST])]
+        new = [key for key in dict.fromkeys(wanted) if key not in found.get(dtype, ())]
+        found.setdefault(dtype, []).extend(_steady(operator, dtype, new))
+    return {dtype: keys for dtype, keys in found.items() if keys}
 
 
 def with_families(
@@ -104,7 +136,7 @@ def with_families(
             built = cases_of_family(operator.name, dtype, SEED, kind.family)
             keys = [c.notes["key"] for c in _wanted(kind, [c for c in built if _elements(c) <= MOST])]
             found.setdefault(dtype, []).extend(_steady(operator, dtype, list(dict.fromkeys(keys))))
-    return {dtype: keys for dtype, keys in found.items() if keys}
+    return with_each_dtype(found, operator)
 
 
 def _missing(
@@ -150,7 +182,7 @@ def accuracy_of(operator: Operator, build: Build | None = None) -> dict[str, lis
 def overload_breadth(operator: Operator) -> dict[str, list[str]]:
     """Choose the cases of an overload of `aten-audit`: breadth, then values that show errors."""
     wanted: dict[str, set[str]] = {}
-    for kind in KINDS:
+    for kind in (*KINDS, *EACH_DTYPE):
         if dtype := _dtype(operator.dtypes, kind.dtype):
             wanted.setdefault(dtype, set()).add(kind.family)
     audit = AtenAuditSuite()
@@ -180,7 +212,9 @@ def _steady(operator: Operator, dtype: str, keys: Sequence[str]) -> list[str]:
     return list(keys)
 
 
-def _dtype(dtypes: Sequence[str], which: int) -> str | None:
+def _dtype(dtypes: Sequence[str], which: int | str) -> str | None:
+    if isinstance(which, str):
+        return which if which in dtypes else None
     wanted: tuple[tuple[str, ...], ...] = (tuple(dtypes[:1]), ("bfloat16", "float16"), ("int64", "int32"))
     found = next((dtype for dtype in wanted[which] if dtype in dtypes), None)
     return dtypes[0] if found is None and which == 1 else found

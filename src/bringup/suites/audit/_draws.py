@@ -35,11 +35,11 @@ def cases_by_key(operator: str, dtype: str, seed: int, keys: Iterable[str]) -> d
     return found
 
 
-def cases_of_family(operator: str, dtype: str, seed: int, family: str) -> list[CaseInputs]:
-    """Build the audit's cases of one family under `seed`."""
+def cases_of_family(operator: str, dtype: str, seed: int, family: str, most: int | None = None) -> list[CaseInputs]:
+    """Build the audit's cases of one family under `seed`, or the first of them; by default all."""
     source = _source()
     subject = Subject(source.operator(operator), source.facts[operator], dtype, seed)
-    return family_cases(subject, family, FAMILIES[family], 0, seed)
+    return family_cases(subject, family, FAMILIES[family] if most is None else most, 0, seed)
 
 
 def drawn_cases(operator: Operator, facts: Facts, dtype: str, seed: int, draws: Mapping[str, int]) -> list[CaseInputs]:
