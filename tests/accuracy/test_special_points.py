@@ -118,3 +118,46 @@ def test_what_pytorch_never_writes_may_hold_anything() -> None:
     assert not refused[1, 4:].any()
     assert not refused[1, :, 3:].any()
     assert loss.wrong(expected[0], expected[0] + 1e-3).all()
+
+
+@pytest.mark.parametrize("name", ["i0", "special.i1", "special.modified_bessel_i0", "special.modified_bessel_i1"])
+def test_infinity_where_the_formula_makes_nan(name: str) -> None:
+    function = getattr(torch.special, name.removeprefix("special."))
+    x = torch.tensor([math.inf, -math.inf, 1.5])
+    found, y = limit(name, function, x)
+    assert not found.wrong(y, y).any()
+    assert not found.wrong(y, torch.tensor([math.inf, math.inf, float(y[2])])).any()
+    assert found.wrong(y, torch.full_like(y, 7.0)).tolist() == [False, False, True]
+
+
+def test_zeta_beyond_what_its_series_can_do() -> None:
+    x, q = torch.tensor([1e33, 3e12, 4.0, 1e33]), torch.tensor([2.0, 1.5, 2.0, -0.5])
+    found, y = limit("special.zeta", torch.special.zeta, x, q)
+    assert not found.wrong(y, y).any()
+    right = torch.tensor([0.0, 0.0, *y[2:].tolist()])
+    assert not found.wrong(y, right).any()
+    assert found.wrong(y, torch.full_like(y, 7.0)).tolist() == [False, False, True, True]
+
+
+def test_incomplete_gamma_of_an_a_that_one_swallows() -> None:
+    a, x = torch.tensor([5.88e-39, 1e-9, 0.5]), torch.tensor([5.88e-39, 2.0, 2.0])
+    for name in ("igamma", "igammac"):
+        found, y = limit(name, getattr(torch, name), a, x)
+        assert not found.wrong(y, y).any()
+        assert found.wrong(y, y * (1 + 1e-4)).tolist() == [False, False, True]
+
+
+def test_a_loss_that_overflows_in_halves() -> None:
+    x = torch.tensor([12.0, -30.0, 0.5], dtype=torch.float16)
+    target = torch.tensor([-1.0, 1.0, 1.0], dtype=torch.float16)
+    found, y = limit("nn.functional.soft_margin_loss", loss, x, target, dtype="float16")
+    right = loss(x.double(), target.double()).half()
+    assert float(y[0]) == math.inf
+    assert float(right[0]) == 12.0
+    for accepted in (y, right):
+        assert not found.wrong(y, accepted).any()
+    assert found.wrong(y, right * 1.25).all()
+
+
+def loss(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.soft_margin_loss(x, target, reduction="none")

@@ -40,7 +40,9 @@ def test_rules_can_be_followed() -> None:
         assert not rule.poles or rule.poles in POLES, name
         assert not rule.positions or rule.positions in POSITIONS, name
         assert (rule.kind == "undefined") == bool(rule.reason), name
-        assert all(dtype in ("float32", "bfloat16", "float16", "int64") for dtype in rule.inexact.split())
+        assert all(
+            dtype in ("float32", "bfloat16", "float16", "int64") for dtype in f"{rule.inexact} {rule.either}".split()
+        )
         assert bool(rule.without) == (rule.place >= 0), name
 
 

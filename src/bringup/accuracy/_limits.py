@@ -11,7 +11,7 @@ import torch
 
 from bringup.accuracy._conditions import SIZES, UNIT, absolute, common_divisor, counts, spread
 from bringup.accuracy._flushing import FLUSHED, SMALLEST, called, flushed_arguments, same_kind
-from bringup.accuracy._numbers import FLOATS, overflow_from, ulp, unit
+from bringup.accuracy._numbers import FLOATS, PRECISION, overflow_from, ulp, unit
 from bringup.accuracy._open import OPEN
 from bringup.accuracy._poles import POLES
 from bringup.accuracy._positions import POSITIONS
@@ -38,6 +38,7 @@ class Limit:
     least: torch.Tensor | None = None  # float64: at a pole, where `exact` is infinite, all from here on; NaN elsewhere
     sums: torch.Tensor | None = None  # sums of the sizes of the terms, where the result is a sum
     open: torch.Tensor | None = None  # bool: where any value is right, because PyTorch writes none
+    close: tuple[float, float] | None = None  # PyTorch's own result is right too, within these: relative, absolute
     flushes: bool = False  # the device has no subnormal numbers
     # What is right too on such a device: the result of arguments without them, and what that may be.
     flushed: tuple[torch.Tensor, Limit] | None = None
@@ -45,6 +46,9 @@ class Limit:
     def wrong(self, expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
         """Return where `actual` is wrong: a bool tensor. Both tensors have the dtype and shape of the result."""
         differs = self._wrong(expected, actual)
+        if self.close is not None:
+            rtol, atol = self.close
+            differs &= ~torch.isclose(actual.double(), expected.double(), rtol=rtol, atol=atol, equal_nan=True)
         if self.flushed is not None:
             differs &= self.flushed[1].wrong(self.flushed[0], actual)
         return differs if self.open is None else differs & ~self.open
@@ -184,6 +188,12 @@ class Standard:
         if isinstance(found_limits, str):
             return Limits([None] * len(outputs), [None] * len(inputs), found_limits)
         bounds = found_limits[: len(outputs)]
+        if self.dtype in rule.either.split():
+            words = "or PyTorch's result on the host, which overflows on the way"
+            bounds = [
+                limit and replace(limit, close=PRECISION[tensor.dtype], words=f"{limit.words}, {words}")
+                for limit, tensor in zip(bounds, outputs, strict=True)
+            ]
         if rule.open:
             masks = OPEN[rule.open](args, kwargs, outputs)
             bounds = [

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import torch
 
-# Below these, `torch.finfo` has no smallest subnormal: 2**(exponent of the smallest normal - fraction bits).
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+# assert_close's defaults (torch.testing._comparison._DTYPE_PRECISIONS), by dtype: rtol, atol
+PRECISION: dict[torch.dtype, tuple[float, float]] = {
+    torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5),
+    torch.float32: (1.3e-6, 1e-5),
+    torch.float64: (1e-7, 1e-7),
+    torch.complex32: (1e-3, 1e-5),
+    torch.complex64: (1.3e-6, 1e-5),
+    torch.complex128: (1e-7, 1e-7),
+}
 
 
 def unit(dtype: torch.dtype) -> float:

@@ -1,4 +1,7 @@
-"""Elements of a result that mean nothing: memory that PyTorch allocates and never writes. Any value is right there."""
+"""Elements of a result that nothing is known of: any value is right there.
+
+Memory that PyTorch allocates and never writes, and points where PyTorch's own series fail in double precision too.
+"""
 
 from __future__ import annotations
 
@@ -31,4 +34,31 @@ def _ctc_alpha(
     return found
 
 
-OPEN: Mapping[str, Open] = {"ctc_alpha": _ctc_alpha}
+def _at_infinity(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], outputs: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    """A function of one tensor that is infinite at infinity, where PyTorch's formula gives infinity over infinity."""
+    x = torch.as_tensor(args[0] if args else kwargs["input"])
+    return [x.isinf() if x.is_floating_point() else None, *[None] * (len(outputs) - 1)]
+
+
+def _far(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], outputs: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    """Hurwitz's `zeta(x, q)` at large x and positive q: the factors of its series overflow, and give NaN for 0 or 1."""
+    x, q = (torch.as_tensor(value) for value in ([*args, *kwargs.values()])[:2])
+    return [((x > FAR) & (q > 0)).broadcast_to(outputs[0].shape), *[None] * (len(outputs) - 1)]
+
+
+def _near_one(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], outputs: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    """`igamma(a, x)`, `igammac(a, x)` at an a so small that `lgamma(1 + a)`, rounded to 0, is what is left of it."""
+    a = torch.as_tensor(args[0] if args else kwargs["input"])
+    return [(a.abs() < TINY).broadcast_to(outputs[0].shape), *[None] * (len(outputs) - 1)]
+
+
+TINY = 2.0**-26  # below it 1 + a keeps fewer bits of a than float32 has
+FAR = 1e12  # the factor x (x + 1) ... (x + 23) of the series' last term overflows in double precision above 7e12
+
+OPEN: Mapping[str, Open] = {"ctc_alpha": _ctc_alpha, "near_one": _near_one, "at_infinity": _at_infinity, "far": _far}

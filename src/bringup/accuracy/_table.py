@@ -29,13 +29,14 @@ class Rule:
     sizes: str = ""  # a function of `_conditions`: the sizes of what is added up
     positions: str = ""  # a function of `_positions`: what rounding computed positions in a tensor can change
     poles: str = ""  # a function of `_poles`: where the result is infinite, and the least size that arithmetic gives
-    open: str = ""  # a function of `_open`: elements that PyTorch never writes, so that any value is right
+    open: str = ""  # a function of `_open`: elements that nothing is known of, so that any value is right
     mean: int = -1  # composite: index of the output that is a mean
     squares: bool = False  # composite: a root of a mean of squares
     least: int = 0
     without: str = ""
     place: int = -1
-    inexact: str = ""  # dtypes in which PyTorch overflows, or divides integers, on the way: no exact reference there
+    inexact: str = ""  # dtypes in which PyTorch divides integers on the way: no exact reference there
+    either: str = ""  # dtypes in which PyTorch overflows on the way: its own result is right too
     reason: str = ""
 
 

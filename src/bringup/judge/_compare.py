@@ -12,23 +12,13 @@ from typing import Any
 
 import torch
 
-from bringup.accuracy import Limit
+from bringup.accuracy import PRECISION, Limit
 from bringup.judge._codec import tensors_of
 from bringup.verdict import Difference, Mismatch, TensorSummary
 
 SMALL = 64  # tensors of at most so many elements are printed in full
 FIRST = 8  # so many differing elements are shown
 MOST_DIMS = 64  # PyTorch reduces over no more
-# assert_close's defaults (torch.testing._comparison._DTYPE_PRECISIONS), by dtype: rtol, atol
-PRECISION: dict[torch.dtype, tuple[float, float]] = {
-    torch.float16: (1e-3, 1e-5),
-    torch.bfloat16: (1.6e-2, 1e-5),
-    torch.float32: (1.3e-6, 1e-5),
-    torch.float64: (1e-7, 1e-7),
-    torch.complex32: (1e-3, 1e-5),
-    torch.complex64: (1.3e-6, 1e-5),
-    torch.complex128: (1e-7, 1e-7),
-}
 
 
 def summarise(tensor: torch.Tensor) -> TensorSummary:
