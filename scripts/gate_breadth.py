@@ -93,8 +93,10 @@ def main() -> int:
             if options.check and found != shipped.get(name, {}):
                 wrong.append(name)
             shipped[name] = found
-            if not options.check and (done % KEPT_EVERY == 0 or done == len(tasks)):
-                written = write_breadth(path, {name: shipped[name] for name in operators if name in shipped})
+            if not options.check and done % KEPT_EVERY == 0:
+                write_breadth(path, {name: shipped[name] for name in operators if name in shipped})
+    if not options.check:  # also where some never came
+        written = write_breadth(path, {name: shipped[name] for name in operators if name in shipped})
     for name in wrong:
         print(f"{path.name}: {name} would be chosen otherwise; write it anew with scripts/gate_breadth.py")
     if not options.check:
