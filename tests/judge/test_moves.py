@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from bringup.judge._moves import rearranges
-from bringup.suites import CaseInputs
+from bringup.linter import moves
+from bringup.suites import CaseInputs, get_suite
 from bringup.verdict import CaseId
 
 NN = torch.nn.functional
@@ -31,9 +32,10 @@ def test_a_mode_that_picks_elements_moves(mode: str, dtype: torch.dtype) -> None
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float16, torch.bool, torch.float64, torch.int64])
-def test_a_cast_is_one_whatever_it_is_called(dtype: torch.dtype) -> None:
-    assert asked(lambda x: x.to(dtype), X)
-    assert asked(lambda x: x.to(dtype), torch.arange(5, dtype=torch.int8))
+def test_a_cast_moves_nothing_unless_its_operator_is_one(dtype: torch.dtype) -> None:
+    assert not asked(lambda x: x.to(dtype), X)
+    assert not asked(lambda x: x.cumsum(0), torch.arange(1, dtype=torch.int32))
+    assert moves(get_suite("opinfo").operator("int"))
 
 
 def test_one_of_several_results_is_enough() -> None:

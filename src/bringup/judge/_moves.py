@@ -1,4 +1,4 @@
-"""Whether one call only moves its input's elements, or casts them: asked of the reference, with values of our own."""
+"""Whether one call only moves its input's elements: asked of the reference, with values of our own."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ SEED = 0  # of values that no candidate sees
 
 
 def rearranges(inputs: CaseInputs, results: list[torch.Tensor]) -> bool:
-    """Whether a result of the call is made of its one tensor's elements by sizes alone, or is that tensor in a dtype.
+    """Whether a result of the call is made of its one tensor's elements by sizes alone.
 
     The reference is called again, with other values in the tensor's place. Each element of a result must come from the
-    same element every time, and not all from where they are: what leaves every element in its place moves nothing.
+    same element every time, and not all from where they are: what leaves every element in its place moves nothing,
+    in whatever dtype (a sum over one element; operators that are casts are known by name).
 
     Args:
         inputs: the case; one with several tensors, or that is refused or writes into an argument, says no.
@@ -40,7 +41,7 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor]) -> bool:
         places = {
             number: found
             for number, (result, made) in enumerate(zip(results, answer, strict=True))
-            if result.numel() and (found := _places(first, made, cast=result.dtype != source.dtype)) is not None
+            if result.numel() and (found := _places(first, made)) is not None
         }
         for _ in range(FILLINGS):
             if not places:
@@ -88,12 +89,10 @@ def _exchanged(tree: Any, old: torch.Tensor, new: torch.Tensor) -> Any:
     return tree
 
 
-def _places(values: torch.Tensor, result: torch.Tensor, *, cast: bool) -> torch.Tensor | None:
-    """From which element each of a result's comes; None where that is no work for a copy, or none that it could do."""
+def _places(values: torch.Tensor, result: torch.Tensor) -> torch.Tensor | None:
+    """From which element each of a result's comes; None where each comes from its own."""
     flat, made = values.reshape(-1), result.reshape(-1)
     same = torch.arange(flat.numel())
-    if cast:
-        return same if made.numel() == flat.numel() else None
     ordered, order = flat.sort()
     found = order[torch.searchsorted(ordered, made).clamp(max=flat.numel() - 1)]
     return None if torch.equal(found, same) else found

@@ -43,11 +43,13 @@ NO_KERNEL = ALLOCATIONS | _words(
     prefix="aten.",
 )
 
-# Operators that move or fill: each element of a result is an element of an input, or a constant, and which one does not
-# hang on arithmetic with data. Who lets copies choose has left the operator's work to them.
+# Operators that move, fill or cast: each element of a result is an element of an input, in the result's dtype, or a
+# constant, and which one does not hang on arithmetic with data. Who lets copies choose has left the operator's work to
+# them.
 MOVERS = _words(
     """
-    __getitem__ _chunk_cat _unsafe_masked_index as_strided_scatter block_diag cartesian_prod cat column_stack
+    __getitem__ _chunk_cat _unsafe_masked_index as_strided_scatter bfloat16 block_diag byte cartesian_prod cat char
+    column_stack double float half int long short to
     combinations constant_pad_nd diag diag_embed diagflat diagonal_scatter dstack eye fft.fftshift fft.ifftshift
     fill flip fliplr flipud full full_like gather hstack index_copy index_fill index_put index_select isreal
     masked_fill masked_scatter masked_select new_full new_ones new_zeros nn.functional.channel_shuffle
