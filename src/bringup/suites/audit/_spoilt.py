@@ -44,7 +44,8 @@ def whole_numbers(value: Any) -> bool:
 def refused(call: Call) -> bool:
     """Whether PyTorch refuses the call for a reason that sizes and numbers show.
 
-    It does so with zeros and with ones as indices, and with masks that hold everywhere and nowhere.
+    It does so with zeros and with ones as indices, with lengths that add up to a size of the data, and with masks that
+    hold everywhere and nowhere.
     """
     error = raised(call)
     if not error or UNKNOWABLE.search(error):
@@ -54,7 +55,17 @@ def refused(call: Call) -> bool:
     ones = {index: torch.ones_like(tensor) for index, tensor in zeros.items() if index not in masks}
     others = [zeros] * bool(zeros) + [{**zeros, **{index: ~zeros[index] for index in masks}}] * bool(masks)
     others += [{**zeros, **ones}] * bool(ones)
+    lengths = {index: tensor for index, tensor in ones.items() if tensor.dim() and tensor.numel()}
+    for size in sorted({size for leaf in tensors(call) if _data(leaf.tensor) for size in leaf.tensor.shape}):
+        others += [{**zeros, **{index: _adding_up(tensor, size) for index, tensor in lengths.items()}}] * bool(lengths)
     return all(raised(exchanged(call, other)) for other in others)
+
+
+def _adding_up(tensor: torch.Tensor, size: int) -> torch.Tensor:
+    """Whole numbers of a tensor's shape and dtype whose last dimension adds up to `size`."""
+    parts = torch.zeros_like(tensor)
+    parts[..., -1] = size
+    return parts
 
 
 def _data(tensor: torch.Tensor) -> bool:
