@@ -288,6 +288,7 @@ HONEST = [
     "input.resize_(3)\nout.resize_as_(input)",
     "count = input.size(0) * (input.shape.numel() + 1)",
     "match input.dim():\n    case 0:\n        n = 1\n    case _:\n        n = 2 * input.dim()",
+    "max = other\ntake = lambda a, b: a\nfirst = take(input, max)",  # a parameter of that name, as clamp has
 ]
 
 

@@ -333,6 +333,10 @@ _READING = words("float int bool complex round str repr")
 _COMPUTING = words("sum min max abs pow divmod sorted any all round")
 
 
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
 class TensorValue(Rule):
     """A wrapper does not look at values: not by truth, not by conversion, not by .item()."""
 
@@ -348,7 +352,7 @@ class TensorValue(Rule):
             for call in zone.of(ast.Call):
                 if isinstance(call.func, ast.Name) and call.func.id not in zone.bound:
                     name = call.func.id
-                    passed = {a.id for a in (*call.args, *(k.value for k in call.keywords)) if isinstance(a, ast.Name)}
+                    passed = {a.id for a in _arguments(call) if isinstance(a, ast.Name)} - set(zone.bound)
                     if passed & (_READING | _COMPUTING) and any(kinds.of(a) in (TENSOR, TENSORS) for a in call.args):
                         yield self.at(context, call, f"{name}() applies a built-in to tensors")
                     given = [kinds.of(a) for a in call.args]

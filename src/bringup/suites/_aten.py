@@ -99,8 +99,17 @@ def computes(overloads: Iterable[str]) -> bool:
     return any(overload not in NO_KERNEL for overload in overloads)
 
 
-def read_allowance(overloads: Iterable[str]) -> ReadAllowance:
-    """How much a wrapper may read on the host, since a result or its shape depends on values."""
+# Operators whose tensor of indices says how many elements each result has: as many bytes as that of a case may hold.
+SECTIONS = {"tensor_split": 64 * 8}
+
+
+def read_allowance(overloads: Iterable[str], name: str = "") -> ReadAllowance:
+    """How much a wrapper may read on the host, since a result or its shape depends on values.
+
+    `name`: that of a public operator.
+    """
+    if name in SECTIONS:
+        return ReadAllowance(nbytes=SECTIONS[name], inputs=True)
     found = list(overloads)
     nbytes = max((READ_BYTES.get(overload, 0) for overload in found), default=0)
     return ReadAllowance(nbytes=nbytes, inputs=any(overload in READS_INPUTS for overload in found))

@@ -127,6 +127,6 @@ def operator_of(facts: Facts, suite: str) -> Operator:
         computes=_aten.computes(facts.overloads),
         moves=facts.name in _aten.MOVERS,
         indexed=facts.name in _aten.INDEXED,
-        reads=_aten.read_allowance(facts.overloads),
+        reads=_aten.read_allowance(facts.overloads, facts.name),
         views=bool(facts.aliasing),
     )
