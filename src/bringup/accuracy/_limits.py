@@ -19,6 +19,7 @@ from bringup.accuracy._table import Rule, rule_of
 from bringup.accuracy._twin import Twin, leaves
 
 # The twin in float64 is itself rounded; so much of a unit of float32 is allowed beyond every bound.
+SMALLEST_STEP = 2.0**-149  # between subnormal numbers of float32
 LOST_SQUARES = 2.0**-63 * math.sqrt(2)  # a root of n / (n - 1) squares that are no normal numbers of float32, 2**-126
 SLACK = 2.0**-16
 # Sums of terms with a common divisor are exact in float32 up to so many times the divisor.
@@ -283,7 +284,11 @@ class Standard:
     def _sums(self, twin: Twin, exact: list[torch.Tensor], *, divided: bool = False) -> list[Error]:
         """`divided`: terms may be divided before they are added, as in a running mean; no sum is exact then."""
         sizes, numbers, divisor = absolute(twin), counts(twin), common_divisor(twin)
-        most = max([leaf.numel() for leaf in leaves([twin.args, twin.kwargs])], default=1)
+        given = leaves([twin.args, twin.kwargs])
+        most = max([leaf.numel() for leaf in given], default=1)
+        # A product among subnormal numbers is rounded to their grid, and then multiplied by what is left.
+        factor = max([1.0, *(_largest(leaf) for leaf in given)])
+        lost = SMALLEST_STEP / UNIT * factor
         found: list[Error] = []
         for one, size, number in zip(exact, sizes, numbers, strict=True):
             if one.dtype is not torch.float64 or not one.numel():
@@ -297,7 +302,7 @@ class Standard:
                 found.append(Error(0.0, size, "(these sums are exact in float32, in any order)"))
             else:
                 words = f"and the error bound of summing {int(terms.max()) - 2} terms in float32 in any order"
-                found.append(Error(terms / (1 - terms * UNIT).clamp(min=0.5) * size, size, words))
+                found.append(Error(terms / (1 - terms * UNIT).clamp(min=0.5) * size + lost, size, words))
         return found
 
     def _limit(self, expected: torch.Tensor, exact: torch.Tensor, made: Error, coarse: torch.dtype | None) -> Limit:

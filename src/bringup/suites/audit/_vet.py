@@ -5,6 +5,7 @@ A draft is left out when
   or needs more elements than the caps;
 - it divides by zero where the definition does not say what that gives (`finite_results` in data/audit.yaml);
 - a tensor is not dense, or of a dtype that neither the gate's five, bool nor the operator's own samples show;
+- which view the result is of an argument hangs on a value that the wrapper may not read (a 0-d index);
 - the operator is one that returns memory as it finds it (`empty`), or writes to arguments whose elements share memory;
 - PyTorch's own result is not right by the operator's class (bringup.accuracy): then a rounding decision in the middle
   is compared, or PyTorch is wrong. Where there is no exact result: it is further from the same function in double
@@ -23,6 +24,7 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from bringup.accuracy import Limit, copy_arguments
 from bringup.operators import DTYPES
@@ -65,6 +67,8 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
         if not all(_known(tensor, subject) for tensor in outputs):
             return None
+        if not subject.operator.reads.inputs and _view_by_value(draft.call):
+            return None
         if among("undefined_when_empty", subject.operator) and not all(tensor.numel() for tensor in outputs):
             return None
         if _overflows(draft.call, inputs, result):
@@ -89,6 +93,31 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         return None if _inexact(made, draft.call, result) else made
     except Exception:  # whatever PyTorch raises: this input is not accepted
         return None
+
+
+class _Reads(TorchDispatchMode):  # type: ignore[misc]  # torch gives it no type
+    """Whether a value was read from a tensor."""
+
+    seen = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen |= func is torch.ops.aten._local_scalar_dense.default
+        return func(*args, **(kwargs or {}))
+
+
+def _view_by_value(call: Call) -> bool:
+    """Whether a result is a view of an argument, and the reference reads a value on the way."""
+    args, kwargs = copy_arguments(call.args, call.kwargs)
+    with torch.no_grad(), warnings.catch_warnings(), _Reads() as reads:
+        warnings.simplefilter("ignore")
+        result = call.reference(*args, **kwargs)
+    if not reads.seen:
+        return False
+    given, made = (
+        {leaf.untyped_storage().data_ptr() for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)}
+        for tree in ([args, kwargs], result)
+    )
+    return bool(given & made)
 
 
 def _finite(found: Sequence[torch.Tensor]) -> bool:
