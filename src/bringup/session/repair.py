@@ -176,6 +176,8 @@ class RepairLoop(SessionWork):
         feedback = state.feedback
         if feedback is None and state.dialog_candidate == state.refine:
             feedback = state.refine_feedback
+            if feedback is not None and _of_another_contract(feedback):
+                feedback = None  # its first lines say so
         known = await self._report(feedback) if feedback is not None else None
         if known is not None and not known.text:  # a goal that wants more, and has nothing to say of it
             known = None
@@ -354,3 +356,8 @@ class RepairLoop(SessionWork):
         await self._store(
             Summarised(attempt=self.state.attempt, turn=self.state.turn, summary=summary, problem=problem)
         )
+
+
+def _of_another_contract(feedback: Feedback) -> bool:
+    """Whether all that is known of a kernel is that its wrapper takes other arguments."""
+    return bool(feedback.violations) and all(found.rule == "wrapper-signature" for found in feedback.violations)
