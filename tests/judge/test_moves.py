@@ -62,6 +62,12 @@ def test_what_computes_does_not_move(reference: Callable[..., Any]) -> None:
     assert not asked(reference, X)
 
 
+def test_truth_values_are_no_places() -> None:
+    for size in ((3, 5), (2, 2), (1, 7), (4, 1)):
+        assert not asked(lambda x: x.any(-1), torch.ones(size))
+        assert not asked(lambda x: x.t().all(-1), torch.ones(size))
+
+
 def test_the_largest_of_two_is_no_place() -> None:
     for length in (1, 2, 3):
         assert not asked(lambda x: x.amax(-1), torch.arange(2.0 * length).reshape(2, length).flip(1))

@@ -20,7 +20,8 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor]) -> bool:
 
     The reference is called again, with other values in the tensor's place. Each element of a result must come from the
     same element every time, and not all from where they are: what leaves every element in its place moves nothing,
-    in whatever dtype (a sum over one element; operators that are casts are known by name).
+    in whatever dtype (a sum over one element). A result of another dtype moves nothing: casts are known by name, and of
+    truth values many agree by chance.
 
     Args:
         inputs: the case; one with several tensors, or that is refused or writes into an argument, says no.
@@ -41,7 +42,7 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor]) -> bool:
         places = {
             number: found
             for number, (result, made) in enumerate(zip(results, answer, strict=True))
-            if result.numel() and (found := _places(first, made)) is not None
+            if result.numel() and result.dtype == source.dtype and (found := _places(first, made)) is not None
         }
         for _ in range(FILLINGS):
             if not places:
