@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import pytest
 import torch
 
@@ -161,3 +162,13 @@ def test_a_loss_that_overflows_in_halves() -> None:
 
 def loss(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.soft_margin_loss(x, target, reduction="none")
+
+
+def test_airys_function_is_right_as_mathematics_has_it_and_as_pytorch_has_it() -> None:
+    x = torch.cat([torch.linspace(-2.2, -2.08, 101), torch.linspace(-12, 3, 151)])
+    found, y = limit("special.airy_ai", torch.special.airy_ai, x)
+    true = torch.tensor([float(mpmath.airyai(float(value))) for value in x])
+    assert float((true - y).abs().max()) > 2e-6
+    for right in (y, true):
+        assert not found.wrong(y, right).any()
+    assert found.wrong(y, true + torch.where(x > 0, 1e-4 * true, 2e-5)).all()
