@@ -6,6 +6,7 @@ python scripts/gate_breadth.py --grow       # add what is wanted of each dtype (
 python scripts/gate_breadth.py --family ranks --family scales    # these families anew; all else stays as it is
 python scripts/gate_breadth.py --ops gradient,lu_unpack          # these operators anew
 python scripts/gate_breadth.py --suite aten --jobs 2             # overloads, with the values that show errors
+python scripts/gate_breadth.py --suite aten --grow               # the dtypes that no sample gives them; some minutes
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ from typing import Any
 
 from rich.progress import track
 
-from bringup.audit.breadth import breadth_of, overload_breadth, with_each_dtype, with_families, write_breadth
+from bringup.audit.breadth import (
+    breadth_of,
+    overload_breadth,
+    overload_dtypes,
+    with_each_dtype,
+    with_families,
+    write_breadth,
+)
 from bringup.suites import get_suite, select
 from bringup.suites._random_listing import random_overloads
 
@@ -42,7 +50,7 @@ def choice(task: tuple[str, str, Sequence[str] | None, dict[str, list[str]], boo
     audit = get_suite(f"{suite}-audit" if suite == "aten" else "audit")
     operator = audit.operator(name)
     if grow:
-        return name, with_each_dtype(known, operator)
+        return name, overload_dtypes(known, operator) if suite == "aten" else with_each_dtype(known, operator)
     if suite == "aten":
         return name, overload_breadth(operator)
     return name, with_families(known, operator, families) if families else breadth_of(operator, audit.materialise)
@@ -74,8 +82,8 @@ def main() -> int:
     parser.add_argument("--missing", action="store_true", help="only operators that the file does not have yet")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
-    if options.suite == "aten" and (options.family or options.grow):
-        parser.error("--family and --grow choose again for the suite opinfo only")
+    if options.suite == "aten" and options.family:
+        parser.error("--family chooses again for the suite opinfo only")
     path = DATA / FILES[options.suite]
     suite = get_suite(options.suite)
     operators = [operator.name for operator in suite.operators() if operator.exclusion is None]
