@@ -39,7 +39,8 @@ def test_counts_are_in_judging_order() -> None:
     assert suite.dtypes[: len(DTYPES)] == DTYPES
     for operator in suite.operators():
         order = [dtype for dtype in suite.dtypes if dtype in operator.case_counts]
-        assert list(operator.case_counts) == order and all(operator.case_counts.values()), operator.name
+        assert list(operator.case_counts) == order, operator.name
+        assert all(operator.case_counts.values()), operator.name
 
 
 def test_what_is_chosen_is_what_ships_and_what_pytorch_takes() -> None:
@@ -61,7 +62,8 @@ def test_gradients_are_never_integers_but_indices_come_in_int32() -> None:
     chosen = dtypes_wanted(facts, parent, 1)
     assert set(chosen) == {"float32"}
     for case in cases_by_key(facts, parent, "float32", 1, chosen["float32"]).values():
-        assert case.args[0].dtype is torch.float32 and case.args[1].dtype is torch.int32
+        assert case.args[0].dtype is torch.float32
+        assert case.args[1].dtype is torch.int32
 
 
 def test_strides_and_shared_memory_stay() -> None:
@@ -70,11 +72,14 @@ def test_strides_and_shared_memory_stay() -> None:
     call = Recorded("add.out", torch.ops.aten.add.out, (view, torch.ones(3, dtype=torch.int64)), {"out": view})
     made = retyped(call, torch.float32, torch.int8)
     first, other, out = made.args[0], made.args[1], made.kwargs["out"]
-    assert first.dtype is torch.int8 and torch.equal(first, view.to(torch.int8))
+    assert first.dtype is torch.int8
+    assert torch.equal(first, view.to(torch.int8))
     assert (first.stride(), first.storage_offset()) == (view.stride(), view.storage_offset())
-    assert out.data_ptr() == first.data_ptr() and other.dtype is torch.int64
+    assert out.data_ptr() == first.data_ptr()
+    assert other.dtype is torch.int64
     alone = retyped(call, torch.int64, torch.int32, alone=[call.args[1]])
-    assert alone.args[1].dtype is torch.int32 and alone.args[0].dtype is torch.float32
+    assert alone.args[1].dtype is torch.int32
+    assert alone.args[0].dtype is torch.float32
 
 
 def test_values_keep_a_meaning() -> None:
