@@ -12,6 +12,7 @@ python scripts/gate_breadth.py --suite aten --grow               # the dtypes th
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import random
@@ -56,6 +57,31 @@ def choice(task: tuple[str, str, Sequence[str] | None, dict[str, list[str]], boo
     return name, with_families(known, operator, families) if families else breadth_of(operator, audit.materialise)
 
 
+def doubles() -> list[str]:
+    """Return the overloads that public operators ask a bare device for in float64 where their arguments are float32."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    from bringup.suites._aten_record import prepare, run
+    from bringup.suites._aten_survey import DIRECTIONS, surveyed
+    from bringup.suites._opinfo_samples import samples
+
+    warnings.simplefilter("ignore")
+    prepare()
+    found: set[str] = set()
+    for name in track(surveyed(), "running"):
+        for direction, (index, sample) in itertools.product(DIRECTIONS, enumerate(samples(name, "float32"))):
+            try:
+                calls = run(name, "float32", index, sample, direction, values=False)
+            except Exception:  # whatever PyTorch raises is a fact about the sample
+                continue
+            for call in calls:
+                leaves = pytree.tree_leaves((call.args, dict(call.kwargs)))
+                if any(isinstance(leaf, torch.Tensor) and leaf.dtype is torch.float64 for leaf in leaves):
+                    found.add(call.overload)
+    return sorted(found)
+
+
 def arriving(pool: Any, tasks: Sequence[Any]) -> Iterator[tuple[str, dict[str, list[str]]]]:
     """Yield choices as they come. PyTorch may bring a process down: its operator never comes, and is named."""
     left = {task[0] for task in tasks}
@@ -79,11 +105,15 @@ def main() -> int:
     parser.add_argument("--ops", default="all", help="globs, separated by commas: choose for these alone")
     parser.add_argument("--family", action="append", help="choose again of this family alone; may be repeated")
     parser.add_argument("--grow", action="store_true", help="add what each dtype wants; all else stays as it is")
+    parser.add_argument("--doubles", action="store_true", help="print the overloads that PyTorch asks in float64")
     parser.add_argument("--missing", action="store_true", help="only operators that the file does not have yet")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
     if options.suite == "aten" and options.family:
         parser.error("--family chooses again for the suite opinfo only")
+    if options.doubles:
+        print("\n".join(doubles()))
+        return 0
     path = DATA / FILES[options.suite]
     suite = get_suite(options.suite)
     operators = [operator.name for operator in suite.operators() if operator.exclusion is None]

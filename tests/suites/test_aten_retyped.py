@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
+from bringup.accuracy import copy_arguments
 from bringup.operators import DTYPES
-from bringup.suites import argument_dtypes, get_suite
+from bringup.suites import CaseInputs, argument_dtypes, get_suite
 from bringup.suites._aten_audited import cases_by_key, dtypes_wanted
 from bringup.suites._aten_record import Recorded
-from bringup.suites._aten_retyped import cast, retyped
+from bringup.suites._aten_retyped import cast, moves_bytes, retyped
 from bringup.suites.aten_audit import AtenAuditSuite
 
 
@@ -64,6 +67,53 @@ def test_gradients_are_never_integers_but_indices_come_in_int32() -> None:
     for case in cases_by_key(facts, parent, "float32", 1, chosen["float32"]).values():
         assert case.args[0].dtype is torch.float32
         assert case.args[1].dtype is torch.int32
+
+
+def test_float64_where_bytes_are_moved() -> None:
+    audit = AtenAuditSuite()
+
+    def wide(name: str) -> list[str]:
+        return dtypes_wanted(audit.overloads[name], audit.parent(name), 1).get("float64", [])
+
+    assert wide("where.self_out")
+    assert wide("fill_.Scalar")  # the bits of the number
+    assert not wide("atan.out")
+    assert wide("mul.out")  # `linalg.pinv` asks for it
+    assert not wide("scatter.reduce_out")
+    # To accumulate is arithmetic; calls of index_put that do not are cast.
+    facts, parent = audit.overloads["_index_put_impl_"], audit.parent("_index_put_impl_")
+    made = cases_by_key(facts, parent, "float64", 1, wide("_index_put_impl_"))
+    assert made
+    [limit] = next(iter(made.values())).standard.limits(*_run(next(iter(made.values())))).outputs  # type: ignore[union-attr]
+    assert limit is not None
+    assert limit.exact is None  # bit for bit
+
+
+def _run(case: CaseInputs) -> tuple[Any, ...]:
+    args, kwargs = copy_arguments(case.args, dict(case.kwargs))
+    return case.args, case.kwargs, case.reference(*args, **kwargs), (args, kwargs)
+
+
+@pytest.mark.parametrize(
+    ("operator", "args", "moves"),
+    [
+        (torch.ops.aten.masked_fill_.Scalar, (torch.rand(3).double(), torch.tensor([True, False, True]), 0.5), True),
+        (torch.ops.aten.flip.default, (torch.rand(3, 2).double(), [0]), True),
+        (
+            torch.ops.aten.index_put_.default,
+            (torch.rand(3).double(), [torch.tensor([1])], torch.rand(1).double()),
+            True,
+        ),
+        (
+            torch.ops.aten.index_put_.default,
+            (torch.zeros(3).double(), [torch.tensor([1])], torch.rand(1).double(), True),
+            False,
+        ),
+        (torch.ops.aten.mul.Tensor, (torch.rand(3).double(), torch.rand(3).double()), False),
+    ],
+)
+def test_what_moves_bytes(operator: Any, args: tuple[Any, ...], moves: bool) -> None:
+    assert moves_bytes(Recorded("", operator, args, {})) is moves
 
 
 def test_strides_and_shared_memory_stay() -> None:

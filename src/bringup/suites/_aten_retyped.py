@@ -13,16 +13,19 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from bringup.accuracy import copy_arguments
+from bringup.suites._aten import MOVERS
 from bringup.suites._aten_cases import case_of_call, recorded
 from bringup.suites._aten_facts import Overload, Recipe
-from bringup.suites._aten_parents import Parent
+from bringup.suites._aten_parents import Parent, doubles
 from bringup.suites._aten_record import Recorded
 from bringup.suites._base import CaseInputs
 from bringup.verdict import CaseId
 
 FAMILY = "dtypes"
 DTYPES = ("float32", "bfloat16", "float16", "int32", "int64", "bool", "uint8", "int8", "int16")
-FLOATS, INTEGERS = DTYPES[:3], ("int64", "int32")
+WIDE = "float64"  # of what only moves bytes, which any chip can, and of what PyTorch's own functions ask for in it
+FLOATS, INTEGERS = (*DTYPES[:3], WIDE), ("int64", "int32")
 MOST = 1 << 16  # elements of a case
 EACH = 3  # cases of an argument in a dtype, at most
 ALIKE, ALONE = "alike", "alone"  # what is cast with an argument: all tensors of its dtype, or nothing
@@ -83,16 +86,21 @@ def dtypes_wanted(facts: Overload, parent: Parent, seed: int, sound: Sound) -> d
     ]
     chosen: dict[str, list[str]] = {}
     known: dict[str, set[str]] = {}
+    wide = facts.name in doubles() or (parent.same and parent.public in MOVERS)
+    dtypes = (*DTYPES, WIDE) if wide else DTYPES
     for parameter in _parameters(facts):
         for one in own:
             known.setdefault(parameter, set()).update(filter(None, [_dtype_of(facts, one.call, parameter)]))
     for parameter, its in known.items():
         before = set(its)
-        for dtype in DTYPES:
+        for dtype in dtypes:
             sources = _sources(facts, dtype, before) if dtype not in its else []
             # The largest of all calls; where none of them can be cast, those of one dtype.
             for olds in (sources, *([old] for old in sources)):
-                calls = _spread([one for old in olds for one in own if _dtype_of(facts, one.call, parameter) == old])
+                fitting = [one for old in olds for one in own if _dtype_of(facts, one.call, parameter) == old]
+                if dtype == WIDE and facts.name not in doubles():
+                    fitting = [one for one in fitting if _moves(facts, one.call, parameter)]
+                calls = _spread(fitting)
                 keys = _sound_keys(facts, parent, seed, calls, parameter, dtype, sound)
                 for one, key, gate in keys:
                     chosen.setdefault(gate, []).append(key)
@@ -119,11 +127,12 @@ def _sound_keys(
             recipe = facts.cases[one.source][one.index]
             identity = CaseId(operator=facts.name, dtype=dtype, index=0, seed=seed)
             made = _case(identity, facts, parent, recipe, one.call, [parameter, dtype, what])
-            if made is None:
+            if made is None or not _makes_elements(made):
                 continue
             # What computes with floating-point numbers stays a case of their dtype: only indices were cast.
-            left = dtype in FLOATS or not any(t.is_floating_point() for t in _tensors(made.args, made.kwargs))
-            gate = dtype if left or (what == ALIKE and old not in INTEGERS) else one.source
+            read = [value for name, value in made.kwargs.items() if name not in facts.writes]
+            floats = dtype not in FLOATS and any(tensor.is_floating_point() for tensor in _tensors(made.args, read))
+            gate = one.source if floats and old in INTEGERS else dtype
             if cases_by_key(facts, parent, gate, seed, [key], sound):
                 found.append((one, key, gate))
                 break
@@ -149,13 +158,23 @@ def _sources(facts: Overload, dtype: str, known: Collection[str]) -> list[str]:
 def _spread(calls: Sequence[Own]) -> list[Own]:
     """Choose calls: the largest, the first with a strided tensor, the first that is called otherwise than these."""
     fitting = [one for one in calls if 0 < _elements(one.call) <= MOST]
-    if not fitting:
-        return list(calls[:1])
+    if not fitting:  # what comes empty may be sized by the call
+        return list(calls[:: max(1, len(calls) // EACH)][:EACH])
     chosen = [max(range(len(fitting)), key=lambda place: _elements(fitting[place].call))]
     chosen += [place for place, one in enumerate(fitting) if place not in chosen and _strided(one)][:1]
     forms = {_form(fitting[place].call) for place in chosen}
     chosen += [place for place, one in enumerate(fitting) if _form(one.call) not in forms][: EACH - len(chosen)]
     return [fitting[place] for place in sorted(chosen)]
+
+
+def _makes_elements(case: CaseInputs) -> bool:
+    """Whether a call gives a tensor with elements: only these show that a kernel takes a dtype."""
+    try:
+        with torch.no_grad():
+            args, kwargs = copy_arguments(case.args, dict(case.kwargs))
+            return any(tensor.numel() for tensor in _tensors(case.reference(*args, **kwargs)))
+    except Exception:  # whatever PyTorch raises of a dtype that it does not take
+        return False
 
 
 def _strided(one: Own) -> bool:
@@ -195,12 +214,56 @@ def _case(
     if not old or old == dtype:
         return None
     alone = _tensors(_value_of(facts, call, parameter)) if what == ALONE else None
+    call = retyped(call, getattr(torch, old), getattr(torch, dtype), alone)
     try:
-        return case_of_call(
-            identity, facts, parent, recipe, retyped(call, getattr(torch, old), getattr(torch, dtype), alone)
-        )
+        if dtype == WIDE and facts.name not in doubles() and not moves_bytes(call):
+            return None
+        return case_of_call(identity, facts, parent, recipe, call)
     except Exception:  # whatever PyTorch raises of a dtype that it does not take
         return None
+
+
+def _moves(facts: Overload, call: Recorded, parameter: str) -> bool:
+    """Whether a call with an argument, and all of its dtype, in float64 only moves bytes."""
+    try:
+        return moves_bytes(retyped(call, getattr(torch, _dtype_of(facts, call, parameter)), torch.float64))
+    except Exception:  # whatever PyTorch raises of a dtype that it does not take
+        return False
+
+
+def moves_bytes(call: Recorded) -> bool:
+    """Whether a call does the same to bytes of float64 numbers as to the integers with these bits; numbers likewise.
+
+    Adding to zeros looks like moving: other values are tried, too. Raises what PyTorch raises.
+    """
+
+    def bits(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.view(torch.int64) if value.dtype is torch.float64 else value
+        return torch.int64 if value is torch.float64 else value
+
+    def number(value: Any) -> Any:
+        return int(torch.tensor(float(value), dtype=torch.float64).view(torch.int64))
+
+    def result(args: Any, kwargs: Any) -> list[torch.Tensor]:
+        with torch.no_grad():
+            args, kwargs = copy_arguments(args, dict(kwargs))
+            found = call.operator(*args, **kwargs)
+        return _tensors(found, args, kwargs)
+
+    def raised(value: Any) -> Any:
+        return value + 1.5 if isinstance(value, torch.Tensor) and value.dtype is torch.float64 else value
+
+    schema = call.operator._schema.arguments
+    numbers = {argument.name for argument in schema if str(argument.type) == "number"}
+    for given in ((call.args, dict(call.kwargs)), pytree.tree_map(raised, (call.args, dict(call.kwargs)))):
+        args, kwargs = pytree.tree_map(bits, given)
+        args = [number(v) if a.name in numbers else v for v, a in zip(args, schema, strict=False)]
+        kwargs = {name: number(v) if name in numbers else v for name, v in kwargs.items()}
+        ours, theirs = result(args, kwargs), [bits(tensor) for tensor in result(*given)]
+        if len(ours) != len(theirs) or not all(map(torch.equal, ours, theirs)):
+            return False
+    return True
 
 
 def retyped(

@@ -93,7 +93,7 @@ class AtenSuite(OverloadSuite):
     """
 
     name = "aten"
-    dtypes = (*DTYPES, "bool", "uint8", "int8", "int16")
+    dtypes = (*DTYPES, "bool", "uint8", "int8", "int16", "float64")
     words = WORDS
     audit: str | None = "aten-audit"
 
