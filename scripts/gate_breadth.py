@@ -6,11 +6,13 @@ python scripts/gate_breadth.py --grow       # add what is wanted of each dtype (
 python scripts/gate_breadth.py --family ranks --family scales    # these families anew; all else stays as it is
 python scripts/gate_breadth.py --ops gradient,lu_unpack          # these operators anew
 python scripts/gate_breadth.py --suite aten --jobs 2             # overloads, with the values that show errors
+python scripts/gate_breadth.py --suite aten --grow               # the dtypes that no sample gives them; some minutes
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import random
@@ -22,7 +24,14 @@ from typing import Any
 
 from rich.progress import track
 
-from bringup.audit.breadth import breadth_of, overload_breadth, with_each_dtype, with_families, write_breadth
+from bringup.audit.breadth import (
+    breadth_of,
+    overload_breadth,
+    overload_dtypes,
+    with_each_dtype,
+    with_families,
+    write_breadth,
+)
 from bringup.suites import get_suite, select
 from bringup.suites._random_listing import random_overloads
 
@@ -42,10 +51,35 @@ def choice(task: tuple[str, str, Sequence[str] | None, dict[str, list[str]], boo
     audit = get_suite(f"{suite}-audit" if suite == "aten" else "audit")
     operator = audit.operator(name)
     if grow:
-        return name, with_each_dtype(known, operator)
+        return name, overload_dtypes(known, operator) if suite == "aten" else with_each_dtype(known, operator)
     if suite == "aten":
         return name, overload_breadth(operator)
     return name, with_families(known, operator, families) if families else breadth_of(operator, audit.materialise)
+
+
+def doubles() -> list[str]:
+    """Return the overloads that public operators ask a bare device for in float64 where their arguments are float32."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    from bringup.suites._aten_record import prepare, run
+    from bringup.suites._aten_survey import DIRECTIONS, surveyed
+    from bringup.suites._opinfo_samples import samples
+
+    warnings.simplefilter("ignore")
+    prepare()
+    found: set[str] = set()
+    for name in track(surveyed(), "running"):
+        for direction, (index, sample) in itertools.product(DIRECTIONS, enumerate(samples(name, "float32"))):
+            try:
+                calls = run(name, "float32", index, sample, direction, values=False)
+            except Exception:  # whatever PyTorch raises is a fact about the sample
+                continue
+            for call in calls:
+                leaves = pytree.tree_leaves((call.args, dict(call.kwargs)))
+                if any(isinstance(leaf, torch.Tensor) and leaf.dtype is torch.float64 for leaf in leaves):
+                    found.add(call.overload)
+    return sorted(found)
 
 
 def arriving(pool: Any, tasks: Sequence[Any]) -> Iterator[tuple[str, dict[str, list[str]]]]:
@@ -71,11 +105,15 @@ def main() -> int:
     parser.add_argument("--ops", default="all", help="globs, separated by commas: choose for these alone")
     parser.add_argument("--family", action="append", help="choose again of this family alone; may be repeated")
     parser.add_argument("--grow", action="store_true", help="add what each dtype wants; all else stays as it is")
+    parser.add_argument("--doubles", action="store_true", help="print the overloads that PyTorch asks in float64")
     parser.add_argument("--missing", action="store_true", help="only operators that the file does not have yet")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
-    if options.suite == "aten" and (options.family or options.grow):
-        parser.error("--family and --grow choose again for the suite opinfo only")
+    if options.suite == "aten" and options.family:
+        parser.error("--family chooses again for the suite opinfo only")
+    if options.doubles:
+        print("\n".join(doubles()))
+        return 0
     path = DATA / FILES[options.suite]
     suite = get_suite(options.suite)
     operators = [operator.name for operator in suite.operators() if operator.exclusion is None]

@@ -19,6 +19,7 @@ from bringup.coverage.planning import Goal, goals_of, order
 from bringup.coverage.records import Form, Kind
 from bringup.coverage.refreshing import kept
 from bringup.errors import BringupError, ConfigError
+from bringup.library import Library
 from bringup.runs import make_plan
 
 HEADER = Header(target="vpe:pe64", gradients=True, suite="s", torch="2.13.0", eligible=568)
@@ -250,6 +251,32 @@ def test_a_kernel_that_was_there_and_did_not_serve_is_still_missing(here: Path) 
     results = Results.start(here / "same.jsonl", HEADER.model_copy(update={"library_digest": digest}))
     results.add(result("add", own("add.out"), call={"missing": 5}))
     assert command("--results", "same.jsonl", "--names")[1].split() == ["add.out"]
+
+
+def test_another_kernel_that_came_since_changes_nothing_for_one_that_did_not_serve(here: Path) -> None:
+    from bringup.coverage._library import kernel_digests
+
+    before = kernel_digests(here / "kernels")
+    results = Results.start(here / "was.jsonl", header(**before))
+    results.add(result("add", own("add.out"), call={"missing": 5}))
+    results.add(result("mul", own("mul.out"), call={"missing": 5}))
+    make_library(here / "kernels", {"mul.out": MUL}, "vpe:pe64")
+    assert command("--results", "was.jsonl", "--names")[1].split() == ["add.out"]
+
+
+def test_more_dtypes_of_a_judgement_are_a_change(here: Path) -> None:
+    from dataclasses import replace
+
+    from bringup.coverage._library import kernel_digests
+
+    library = Library.open(here / "kernels")
+    before = kernel_digests(library.path)
+    [entry] = library.entries
+    [judged] = entry.judged
+    library.restate(entry, (replace(judged, argument_dtypes=(("0", ("float32", "int8")),)),))
+    assert kernel_digests(library.path) != before
+    library.restate(library.entries[0], (judged,))
+    assert kernel_digests(library.path) == before
 
 
 def test_nothing_missing_is_exit_code_0(here: Path) -> None:

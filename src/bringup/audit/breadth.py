@@ -18,6 +18,8 @@ from typing import Any
 from bringup.operators import Operator
 from bringup.suites import CaseInputs, torch_build
 from bringup.suites._additions import family_of
+from bringup.suites._aten_audited import dtypes_wanted
+from bringup.suites._aten_retyped import FAMILY as DTYPES_FAMILY
 from bringup.suites.aten_audit import AtenAuditSuite
 from bringup.suites.audit import FAMILIES
 from bringup.suites.audit._draws import cases_by_key, cases_of_family
@@ -195,7 +197,17 @@ def overload_breadth(operator: Operator) -> dict[str, list[str]]:
     for dtype, keys in accuracy_of(operator, build).items():
         known = chosen.setdefault(dtype, [])
         known += [key for key in keys if key not in known]
-    return chosen
+    return overload_dtypes(chosen, operator)
+
+
+def overload_dtypes(chosen: Mapping[str, Sequence[str]], operator: Operator) -> dict[str, list[str]]:
+    """Return an overload's choice with the dtypes behind it that its arguments take and no sample gives them."""
+    audit = AtenAuditSuite()
+    wanted = dtypes_wanted(audit.overloads[operator.name], audit.parent(operator.name), SEED)
+    found = {dtype: [key for key in keys if family_of(key) != DTYPES_FAMILY] for dtype, keys in chosen.items()}
+    for dtype, keys in wanted.items():
+        found.setdefault(dtype, []).extend(keys)
+    return {dtype: keys for dtype, keys in found.items() if keys}
 
 
 def _steady(operator: Operator, dtype: str, keys: Sequence[str]) -> list[str]:

@@ -31,7 +31,10 @@ def chosen_library(given: Path | None) -> tuple[Path | None, str]:
 
 
 def kernel_digests(folder: Path | None) -> dict[str, str]:
-    """Return a digest of what a library has for each overload: kernels, conditions, and for what they were judged."""
+    """Return a digest of what a library has for each overload: kernels, conditions, and for what they were judged.
+
+    The dtypes of the judged cases belong to it, since they decide which calls are served.
+    """
     if folder is None:
         return {}
     library = Library.open(folder)
@@ -40,7 +43,7 @@ def kernel_digests(folder: Path | None) -> dict[str, str]:
         entries = []
         for entry in library.of(name):
             facts = asdict(entry)
-            facts["judged"] = sorted([j.target, j.chip, j.torch, j.triton] for j in entry.judged)
+            facts["judged"] = sorted([j.target, j.chip, j.torch, j.triton, j.argument_dtypes] for j in entry.judged)
             entries.append(facts)
         found[name] = digest(json.dumps(entries, sort_keys=True, default=str))
     return found

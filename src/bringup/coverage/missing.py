@@ -9,7 +9,7 @@ from pathlib import Path
 from bringup.coverage._library import chosen_library
 from bringup.coverage.planning import Goal, Order, goals_of, order, without
 from bringup.coverage.records import OperatorResult, Results
-from bringup.coverage.shipping import file_name, stale
+from bringup.coverage.shipping import changes, file_name, stale
 from bringup.errors import ConfigError
 
 SUITE = "aten"
@@ -84,8 +84,12 @@ def plan(
     serves = serving(suite, name)
     found = list(measured.operators.values())
     have = _in_library(folder, name)
-    # A library that is the one measured lacks what was missing there, for whatever reason.
-    since = frozenset() if measured.header.library_digest.partition(" ")[0] == content else have
+    # A kernel that is the one measured lacks what it lacked there, for whatever reason: a dtype, say.
+    same = measured.header.library_digest.partition(" ")[0] == content
+    found_changes = changes(measured.header.kernels, folder)
+    since = frozenset() if same else have
+    if found_changes is not None:
+        since = _in_library(folder, name, frozenset((*found_changes.new, *found_changes.changed)))
     goals = [_made_by(goal, serves) for goal in goals_of(found, since)]
     programs = [_made_by(_program(path, have, found, worth, progress), serves) for path in captures]
     goals += [program for program in programs if program.needs]
@@ -108,9 +112,9 @@ def serving(kernels: Iterable[str], target: str) -> Mapping[str, str]:
     return {served.overload: served.kernel for served in forms(kernels, device)}
 
 
-def _in_library(folder: Path | None, target: str) -> frozenset[str]:
-    """Return every overload that the library serves there."""
-    if folder is None:
+def _in_library(folder: Path | None, target: str, only: frozenset[str] | None = None) -> frozenset[str]:
+    """Return every overload that the library serves there, or those that its kernels of the overloads `only` serve."""
+    if folder is None or only == frozenset():
         return frozenset()
     from bringup.library import Library
     from bringup.library.enabling import device_of
@@ -118,7 +122,8 @@ def _in_library(folder: Path | None, target: str) -> frozenset[str]:
 
     library = Library.open(folder)
     device = device_of(target, library)
-    return frozenset(serving(choose(library, device).serving, target))
+    kernels = choose(library, device).serving
+    return frozenset(serving([kernel for kernel in kernels if only is None or kernel in only], target))
 
 
 def _made_by(goal: Goal, serves: Mapping[str, str]) -> Goal:

@@ -42,7 +42,7 @@ class Changes:
 def changes(measured: Mapping[str, str] | None, folder: Path | None) -> Changes | None:
     """Compare the kernels of a measurement with a library's, by digests; None where it does not say which it had.
 
-    A digest covers the kernels' text, their conditions, and for which target and versions they were judged.
+    A digest covers the kernels' text, their conditions, and for which target, versions and dtypes they were judged.
     """
     if measured is None:
         return None

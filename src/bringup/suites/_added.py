@@ -21,11 +21,15 @@ ByKey = Callable[[str, int, Iterable[str]], Mapping[str, CaseInputs]]
 TRIED = 4  # published cases that are built for each one that is drawn: many of them are there to be refused
 
 
-def with_added(operator: Operator, additions: Additions) -> Operator:
-    """Return an operator's record with the published cases of the dtypes that it has, counted apart."""
-    published = additions.counts(operator.name)
-    added = {dtype: n for dtype, n in published.items() if operator.case_counts.get(dtype)}
-    counts = {dtype: n + added.get(dtype, 0) for dtype, n in operator.case_counts.items()}
+def with_added(operator: Operator, additions: Additions, dtypes: Sequence[str] = ()) -> Operator:
+    """Return an operator's record with its published cases counted apart: of dtypes that it has, and of `dtypes`.
+
+    `dtypes` are those of the suite, in judging order; () where only dtypes with cases of their own have others.
+    """
+    own, published = operator.case_counts, additions.counts(operator.name)
+    order = [dtype for dtype in dtypes if published.get(dtype) or own.get(dtype)] if own and dtypes else list(own)
+    added = {dtype: published[dtype] for dtype in order if published.get(dtype) and (dtypes or own.get(dtype))}
+    counts = {dtype: own.get(dtype, 0) + added.get(dtype, 0) for dtype in order}
     return operator.model_copy(update={"case_counts": counts, "added_counts": added})
 
 

@@ -11,6 +11,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from bringup.accuracy import copy_arguments
+from bringup.suites import _aten_retyped
 from bringup.suites._additions import drawn_seed, family_of
 from bringup.suites._aten_call import signature_of
 from bringup.suites._aten_cases import case_of_call
@@ -50,17 +51,24 @@ def audit_cases(
 
 
 def cases_by_key(facts: Overload, parent: Parent, dtype: str, seed: int, keys: Iterable[str]) -> dict[str, CaseInputs]:
-    """Build the audit's cases with the given keys under `seed`; keys that it does not have are left out."""
-    wanted = set(keys)
+    """Build the cases with the given keys under `seed`, the audit's and those that are cast; others are left out."""
+    keys = list(keys)
+    cast = [key for key in keys if family_of(key) == _aten_retyped.FAMILY]
+    wanted = set(keys) - set(cast)
     by_family: dict[tuple[str, str], set[str]] = {}
     for key in wanted:
         of_public, public = key.rsplit("/", 2)[:2]
         by_family.setdefault((public, family_of(key)), set()).add(of_public)
-    found: dict[str, CaseInputs] = {}
+    found = _aten_retyped.cases_by_key(facts, parent, dtype, seed, cast, _sound)
     for (public, family), until in by_family.items():
         made = _of_public(facts, parent, public, family, dtype, seed, FAMILIES[family], until)
         found |= {case.notes["key"]: case for case in made if case.notes["key"] in wanted}
     return found
+
+
+def dtypes_wanted(facts: Overload, parent: Parent, seed: int) -> dict[str, list[str]]:
+    """Choose the keys, by dtype, that give an overload each dtype that it takes and that its own cases lack."""
+    return _aten_retyped.dtypes_wanted(facts, parent, seed, _sound)
 
 
 def _family(facts: Overload, parent: Parent, family: str, dtype: str, seed: int, cap: int) -> Iterator[CaseInputs]:

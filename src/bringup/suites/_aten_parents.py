@@ -44,6 +44,13 @@ def needs_of(name: str) -> dict[str, str]:
     return {feature: reasons[feature] for feature, names in _data()["needs"].items() if name in names.split()}
 
 
+@cache
+def doubles() -> frozenset[str]:
+    """Return the overloads that compute and that PyTorch asks in float64 where its arguments have other dtypes."""
+    named: str = _data()["doubles"]  # type: ignore[assignment]
+    return frozenset(named.split())
+
+
 def meanings_of(facts: Overload) -> list[str]:
     """Return what an overload's schema does not say: numbers that stand for names, results beside the first one."""
     packet, parameters = facts.name.partition(".")[0], {*facts.positional, *facts.keywords}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
-from bringup.operators import CallShape, DocNode, Operator, PromptWords, ReadAllowance
+from bringup.operators import DTYPES, CallShape, DocNode, Operator, PromptWords, ReadAllowance
 from bringup.suites import _aten
 from bringup.suites._added import added_cases, drawn_of_added, with_added
 from bringup.suites._additions import Additions, additions_for
@@ -93,6 +93,7 @@ class AtenSuite(OverloadSuite):
     """
 
     name = "aten"
+    dtypes = (*DTYPES, "bool", "uint8", "int8", "int16", "float64")
     words = WORDS
     audit: str | None = "aten-audit"
 
@@ -113,7 +114,7 @@ class AtenSuite(OverloadSuite):
         return additions_for(self._path, "aten")
 
     def _operator(self, facts: Overload) -> Operator:
-        return with_added(super()._operator(facts), self.additions)
+        return with_added(super()._operator(facts), self.additions, self.dtypes)
 
     def _listed(self) -> Iterator[Operator]:
         """Yield what the survey has seen, then what draws random numbers, which OpInfo's samples do not ask for."""
@@ -151,7 +152,7 @@ class AtenSuite(OverloadSuite):
 
     def own_cases(self, operator: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
         """Rebuild the cases of an overload that are calls of OpInfo's samples: they come first, and cost little."""
-        if not self.operator(operator).case_counts.get(dtype):
+        if not self.operator(operator).own_counts.get(dtype):
             return []
         if operator in random_overloads():
             from bringup.suites._random_cases import random_cases
@@ -165,11 +166,11 @@ class AtenSuite(OverloadSuite):
         """Rebuild all cases of an overload in one dtype: same arguments, same bits, in every process.
 
         The public calls that cause them are made again, on the device `vpe` of this process with the CPU behind:
-        first OpInfo's samples, then published cases of the audit. Imports torch and OpInfo. Raises UnknownOperator; a
-        dtype without cases gives an empty list.
+        first OpInfo's samples, then published cases of the audit, and own calls cast to dtypes that the samples lack.
+        Imports torch and OpInfo. Raises UnknownOperator; a dtype without cases gives an empty list.
         """
         own = self.own_cases(operator, dtype, seed)
-        if not own or operator in random_overloads():
+        if operator in random_overloads() or not self.operator(operator).case_counts.get(dtype):
             return own
         from bringup.suites._aten_audited import cases_by_key
 
@@ -178,9 +179,9 @@ class AtenSuite(OverloadSuite):
 
     def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
         """Rebuild up to `count` of the published cases, without building the others; the seed draws which."""
-        own = len(self.own_cases(operator, dtype, seed))
-        if not own or operator in random_overloads():
+        if operator in random_overloads() or not self.operator(operator).added_counts.get(dtype):
             return []
+        own = len(self.own_cases(operator, dtype, seed))
         from bringup.suites._aten_audited import cases_by_key
 
         by_key = functools.partial(cases_by_key, self.overloads[operator], self.parent(operator))
