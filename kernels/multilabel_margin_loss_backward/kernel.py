@@ -39,8 +39,27 @@ def kernel_margin(go_ptr, x_ptr, y_ptr, is_ptr, out_ptr, total, tiles, n, g, go_
             free = (column(goal, j, j < n, BLOCK) == 0) & (j < n)
             z = (1.0 - mine)[:, None] + other[None, :]
             below += tl.sum(((z > 0) & free[None, :]).to(tl.int32), axis=1)
-        low = 0.0 - times.to(tl.float32) * below.to(tl.float32)
-        r = tl.where(is_goal, low, above.to(tl.float32)) * g * go
+        # g is added k times in float32. Within a binade every addition adds the same, so that runs of them are one step.
+        k = tl.where(is_goal, times.to(tl.int64) * below.to(tl.int64), above.to(tl.int64))
+        s = tl.zeros([BLOCK], dtype=tl.float32)
+        most = tl.max(k, axis=0)
+        while most > 0:
+            s1 = tl.where(k > 0, s + g, s)
+            s2 = tl.where(k > 1, s1 + g, s1)
+            s3 = tl.where(k > 2, s2 + g, s2)
+            k = tl.maximum(k - 3, 0)
+            d = s3 - s2
+            b1 = s1.to(tl.int32, bitcast=True) & 0x7F800000
+            b2 = s2.to(tl.int32, bitcast=True) & 0x7F800000
+            upper = 2.0 * b2.to(tl.float32, bitcast=True)
+            q = tl.floor((upper - s3) / tl.where(d > 0, d, 1.0)) - 2.0
+            q = tl.where((b1 == b2) & (d > 0), q, 0.0)
+            q = tl.minimum(tl.maximum(q, 0.0), 16777216.0)
+            run = tl.minimum(q.to(tl.int64), k)
+            s = s3 + run.to(tl.float32) * d
+            k = tl.where(d > 0, k - run, 0)
+            most = tl.max(k, axis=0)
+        r = tl.where(is_goal, 0.0 - s, s) * go
         tl.store((out_ptr + row * n + at)[:, None], tl.reshape(r, [BLOCK, 1]), mask=(at < n)[:, None])
 
 

@@ -34,7 +34,7 @@ def kernel_airy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
         u = u * zz - 1.59276496239262096340e-4
         u = u * zz - 2.77649108155232920844e-6
         u = u * zz - 1.67787698489114633780e-8
-        v = zz + 1.33560420706553243746e1
+        v = tl.full([BLOCK], 1.33560420706553243746e1, tl.float32)
         v = v * zz + 3.26825032795224613948e1
         v = v * zz + 2.67367040941499554804e1
         v = v * zz + 9.18707402907259625840
@@ -55,7 +55,7 @@ def kernel_airy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
         u = u * zz + 6.98793669997260967291e-6
         u = u * zz + 8.11789239554389293311e-8
         u = u * zz + 3.41551784765923618484e-10
-        v = zz + 9.30892908077441974853
+        v = tl.full([BLOCK], 9.30892908077441974853, tl.float32)
         v = v * zz + 1.98352928718312140417e1
         v = v * zz + 1.55646628932864612953e1
         v = v * zz + 5.47686069422975497931
@@ -69,9 +69,15 @@ def kernel_airy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
         turns = tl.floor(z_high * 0.15915494309189535 + 0.5)
         r = tl.fma(-turns, tl.zeros([BLOCK], tl.float32) + 6.28125, z_high)
         r = tl.fma(-turns, tl.zeros([BLOCK], tl.float32) + 0.00193500518798828125, r)
-        r = tl.fma(-turns, tl.zeros([BLOCK], tl.float32) + 3.0199159819e-7, r) + z_low
-        theta = r + 0.7853981633974483
-        below = 0.56418958354775628695 / root * (libdevice.sin(theta) * uf - libdevice.cos(theta) * ug)
+        r = tl.fma(-turns, tl.zeros([BLOCK], tl.float32) + 3.0199159819e-7, r)
+        q = r + z_low
+        e = (r - (q - (q - r))) + (z_low - (q - r))
+        e = tl.where(tl.abs(e) < 0.001, e, 0.0)
+        sn = libdevice.sin(q)
+        cs = libdevice.cos(q)
+        sine = sn + e * cs
+        cosine = cs - e * sn
+        below = 0.39894228040143267794 / root * (sine * (uf + ug) + cosine * (uf - ug))
 
         # Above 2.09.
         f = tl.full([BLOCK], 3.46538101525629032477e-1, tl.float32)
@@ -108,6 +114,24 @@ def kernel_airy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
             fs += tf
             gs += tg
         middle = 0.35502805388781723926 * fs - 0.258819403792806798405 * gs
+        # From 0.5 on the series cancels: expand about 1 or 2 instead, by y'' = x y.
+        none = tl.zeros([BLOCK], tl.float32)
+        two = m >= 1.5
+        c = tl.where(two, none + 2.0, none + 1.0)
+        h = m - c
+        c0 = tl.where(two, none + 0.034924130423274379, none + 0.135292416312881416)
+        c1 = tl.where(two, none - 0.053090384433653632, none - 0.159147441296793213)
+        c2 = 0.5 * c * c0
+        power = h * h
+        near = c0 + (c1 * h + c2 * power)
+        for k in tl.static_range(3, 15):
+            c3 = (c * c1 + c0) * (1.0 / (k * (k - 1)))
+            power = power * h
+            near += c3 * power
+            c0 = c1
+            c1 = c2
+            c2 = c3
+        middle = tl.where(m > 0.5, near, middle)
 
         y = tl.where(far, tl.where(x < 0.0, below, above), middle)
         y = tl.where(finite, y, float("nan"))
