@@ -44,6 +44,7 @@ from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, TAKEN, UPLOADED
 PLACE_BYTES = 16  # that a copy says by where it takes from and puts to
 LAYOUT_BYTES = 8  # that it says by a size or a stride
 OPERATIONS_A_BYTE = 4  # operations of a kernel's text: which one comes next says something, too
+NEW_BYTES, SAID_BYTES = 8, 1  # of an argument of a launch: new to the call, or one of those that it had
 CONSTANT_BYTES = 8  # a number in a kernel's text counts as much
 MOST_PRINTED = 1 << 16
 UNTAKEN = 0xFF ^ TAKEN
@@ -86,6 +87,7 @@ class Execution:
         given = mode.get("arguments")
         self.order = None if given is None else Order(given, mode.get("results", ()))
         self.used: set[int] = set()
+        self.said: set[int | bytes | tuple[int, ...]] = set()  # arguments of launches so far
         self.tape = Tape(about=dict(mode["tape"])) if mode.get("tape") else None
 
     def start(self, inputs: Sequence[tuple[int, memoryview]]) -> None:
@@ -204,6 +206,13 @@ class Execution:
             given.copy_(host.view(given.shape))
             mine[...] = UPLOADED
 
+    def _told(self, value: int | bytes | tuple[int, ...]) -> int:
+        """Bytes that an argument of a launch (a number, an address, a grid) tells; little where the call had it before."""
+        if value in self.said:
+            return SAID_BYTES
+        self.said.add(value)
+        return NEW_BYTES
+
     def _writable(self, block: Block, codes: Map) -> None:
         """Whether a copy may write a tensor with these codes."""
         if not block.writable:
@@ -251,7 +260,7 @@ class Execution:
             raise Malformed("arguments that end too early or too late")
         account = self.account
         account.launches += 1
-        account.argument_bytes += 8 * (count + 1)
+        account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))
         if number not in self.used:
             self.used.add(number)
             facts = launcher.kernel.facts
