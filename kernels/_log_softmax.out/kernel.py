@@ -2,7 +2,8 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_log_softmax(x_ptr, out_ptr, groups, lines, n, pitch, LINES: tl.constexpr, BLOCK: tl.constexpr):
+def kernel_log_softmax(x_ptr, out_ptr, groups, lines, n, pitch, XW: tl.constexpr, OW: tl.constexpr,
+                       LINES: tl.constexpr, BLOCK: tl.constexpr):
     for group in range(tl.program_id(0).to(tl.int64), groups, tl.num_programs(0)):
         line = group * LINES + tl.arange(0, LINES)
         base = line[:, None] * pitch
@@ -11,7 +12,7 @@ def kernel_log_softmax(x_ptr, out_ptr, groups, lines, n, pitch, LINES: tl.conste
         for start in range(0, n, BLOCK):
             k = start + tl.arange(0, BLOCK)
             mask = valid & (k[None, :] < n)
-            x = tl.load(x_ptr + base + k[None, :], mask=mask, other=0).to(tl.float32)
+            x = single(tl.load(x_ptr + base + k[None, :], mask=mask, other=0), XW)
             top = tl.maximum(top, tl.max(tl.where(mask, x, float("-inf")), axis=1))
         # The maximum itself contributes exactly 1 to the sum: leave one out, for log1p.
         rest = tl.zeros([LINES], dtype=tl.float32)
@@ -19,7 +20,7 @@ def kernel_log_softmax(x_ptr, out_ptr, groups, lines, n, pitch, LINES: tl.conste
         for start in range(0, n, BLOCK):
             k = start + tl.arange(0, BLOCK)
             mask = valid & (k[None, :] < n)
-            x = tl.load(x_ptr + base + k[None, :], mask=mask, other=0).to(tl.float32)
+            x = single(tl.load(x_ptr + base + k[None, :], mask=mask, other=0), XW)
             same = mask & (x == top[:, None])
             d = x - top[:, None]
             term = tl.where(same, d, tl.exp(d))
@@ -30,8 +31,44 @@ def kernel_log_softmax(x_ptr, out_ptr, groups, lines, n, pitch, LINES: tl.conste
         for start in range(0, n, BLOCK):
             k = start + tl.arange(0, BLOCK)
             mask = valid & (k[None, :] < n)
-            x = tl.load(x_ptr + base + k[None, :], mask=mask, other=0).to(tl.float32)
-            tl.store(out_ptr + base + k[None, :], (x - top[:, None]) - logarithm[:, None], mask=mask)
+            x = single(tl.load(x_ptr + base + k[None, :], mask=mask, other=0), XW)
+            y = (x - top[:, None]) - logarithm[:, None]
+            if OW:
+                tl.store(out_ptr + base + k[None, :], double(y), mask=mask)
+            else:
+                tl.store(out_ptr + base + k[None, :], y.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def single(v, WIDE: tl.constexpr):
+    # A double by its bits, rounded to the nearest float.
+    if WIDE:
+        mag = v & 0x7fffffffffffffff
+        r = ((mag + 0xfffffff + ((mag >> 29) & 1)) >> 29) - 7516192768
+        e = mag >> 52
+        shift = tl.where(e > 896, 30, tl.where(e < 864, 62, 926 - e))
+        tiny = ((((v & 0xfffffffffffff) | 0x10000000000000) >> (shift - 1)) + 1) >> 1
+        r = tl.where(e <= 896, tiny, r)
+        r = tl.where(r > 0x7f800000, 0x7f800000, r)
+        r = tl.where(mag > 0x7ff0000000000000, 0x7fc00000, r)
+        sign = (v >> 63).to(tl.int32) << 31
+        f = (r.to(tl.int32) | sign).to(tl.float32, bitcast=True)
+    else:
+        f = v.to(tl.float32)
+    return f
+
+
+@triton.jit
+def double(x):
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    e = (b >> 23) & 255
+    m = b & 0x7fffff
+    s = m.to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    tiny = (((s >> 23) + 747) << 52) | ((s & 0x7fffff) << 29)
+    tiny = tl.where(m == 0, m, tiny)
+    huge = (m << 29) | 0x7ff0000000000000
+    r = tl.where(e == 0, tiny, tl.where(e == 255, huge, ((e + 896) << 52) | (m << 29)))
+    return ((b & 0x80000000) << 32) | r
 
 
 def ready(x):
@@ -66,7 +103,9 @@ def wrapper(self, dim, half_to_float, *, out):
     block = min(max(triton.next_power_of_2(n), 32), 2048)
     rows = max(min(triton.next_power_of_2(lines), 4096 // block), 1)
     groups = triton.cdiv(lines, rows)
-    kernel_log_softmax[(min(groups, 4096),)](x, y, groups, lines, n, pitch, LINES=rows, BLOCK=block)
+    xw, ow = x.dtype == torch.float64, y.dtype == torch.float64
+    kernel_log_softmax[(min(groups, 4096),)](x.view(torch.int64) if xw else x, y.view(torch.int64) if ow else y,
+                                             groups, lines, n, pitch, XW=xw, OW=ow, LINES=rows, BLOCK=block)
     if not direct:
         target.copy_(y.narrow(-1, 0, n))
     return out

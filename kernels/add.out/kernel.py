@@ -2,17 +2,61 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
+def to_single(b):
+    e = ((b >> 52) & 2047) - 896
+    f = b & 0xFFFFFFFFFFFFF
+    m = tl.where(e > 0, (e << 52) | f, f | (1 << 52))
+    s = tl.where(e > 0, 29, tl.minimum(30 - e, 60))
+    half = (tl.zeros_like(b) + 1) << (s - 1)
+    v = tl.minimum((m + half - 1 + ((m >> s) & 1)) >> s, 0x7F800000)
+    v = tl.where((e == 1151) & (f != 0), 0x7FC00000, v)
+    return (v | ((b >> 63) << 31)).to(tl.int32).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def to_double(x):
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    e = (b >> 23) & 255
+    f = b & 0x7FFFFF
+    s = f.to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    low = tl.where(f == 0, 0, (((s >> 23) + 747) << 52) | ((s & 0x7FFFFF) << 29))
+    v = (tl.where(e == 255, 2047, e + 896) << 52) | (f << 29)
+    return tl.where(e == 0, low, v) | ((b >> 63) << 63)
+
+
+@triton.jit
+def integer_to_double(c):
+    m = tl.where(c < 0, -c, c)
+    e = tl.zeros_like(c) + 1085
+    for j in tl.static_range(6):
+        low = (m >> (63 - (32 >> j))) == 0
+        m = tl.where(low, m << (32 >> j), m)
+        e = tl.where(low, e - (32 >> j), e)
+    q = m >> 10
+    r = m & 1023
+    q = q + ((r > 512) | ((r == 512) & ((q & 1) == 1))).to(tl.int64)
+    v = tl.where(c == 0, 0, ((e - 1) << 52) + q)
+    v = tl.where(m < 0, 1086 << 52, v)
+    return v | ((c >> 63) << 63)
+
+
+@triton.jit
 def kernel_add(x, y, out_ptr, alpha, total, per, X_SCALAR: tl.constexpr, Y_SCALAR: tl.constexpr,
-               VIA: tl.constexpr, LOGICAL: tl.constexpr, BLOCK: tl.constexpr):
+               VIA: tl.constexpr, LOGICAL: tl.constexpr, FLOATING: tl.constexpr, DOUBLE: tl.constexpr,
+               BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * per
     for k in range(0, per):
         i = (first + k) * BLOCK + tl.arange(0, BLOCK)
         mask = i < total
-        if X_SCALAR:
+        if X_SCALAR == 2:
+            a = to_single(tl.load(x + i, mask=mask, other=0))
+        elif X_SCALAR:
             a = tl.full([BLOCK], x, VIA)
         else:
             a = tl.load(x + i, mask=mask, other=0).to(VIA)
-        if Y_SCALAR:
+        if Y_SCALAR == 2:
+            b = to_single(tl.load(y + i, mask=mask, other=0))
+        elif Y_SCALAR:
             b = tl.full([BLOCK], y, VIA)
         else:
             b = tl.load(y + i, mask=mask, other=0).to(VIA)
@@ -22,7 +66,13 @@ def kernel_add(x, y, out_ptr, alpha, total, per, X_SCALAR: tl.constexpr, Y_SCALA
             result = tl.where(either, 1, 0).to(VIA)
         else:
             result = a + scale * b
-        tl.store(out_ptr + i, result, mask=mask)
+        if DOUBLE:
+            if FLOATING:
+                tl.store(out_ptr + i, to_double(result), mask=mask)
+            else:
+                tl.store(out_ptr + i, integer_to_double(result.to(tl.int64)), mask=mask)
+        else:
+            tl.store(out_ptr + i, result, mask=mask)
 
 
 def dense(t, shape, order):
@@ -118,11 +168,18 @@ def wrapper(input, other, *, alpha=1, out=None):
         }
         x = input if x_scalar else dense(input, shape, order)
         y = other if y_scalar else dense(other, shape, order)
+        x_mode = 1 if x_scalar else 2 if input.dtype == torch.float64 else 0
+        y_mode = 1 if y_scalar else 2 if other.dtype == torch.float64 else 0
+        if x_mode == 2:
+            x = x.view(torch.int64)
+        if y_mode == 2:
+            y = y.view(torch.int64)
+        double = result_dtype == torch.float64
         blocks = triton.cdiv(total, 1024)
         per = triton.cdiv(blocks, 32768)
         kernel_add[(triton.cdiv(blocks, per),)](
-            x, y, result, alpha, total, per,
-            X_SCALAR=x_scalar, Y_SCALAR=y_scalar,
+            x, y, result.view(torch.int64) if double else result, alpha, total, per,
+            X_SCALAR=x_mode, Y_SCALAR=y_mode, FLOATING=dtype not in via, DOUBLE=double,
             VIA=via[dtype] if dtype in via else tl.float32,
             LOGICAL=dtype == torch.bool, BLOCK=1024,
         )

@@ -3,13 +3,17 @@
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
 def kernel_ge(x_ptr, out_ptr, other, n, FLOAT: tl.constexpr, COMMON: tl.constexpr, WHOLE: tl.constexpr,
-              ONE: tl.constexpr, BLOCK: tl.constexpr):
+              WIDE: tl.constexpr, ONE: tl.constexpr, BLOCK: tl.constexpr):
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(tl.program_id(0).to(tl.int64) * BLOCK, n, step):
         i = start + tl.arange(0, BLOCK)
         mask = i < n
         x = tl.load(x_ptr + i, mask=mask, other=0)
-        if FLOAT:
+        if WIDE:
+            # Doubles are compared by their bits, as integers of the same order; NaN lies beyond infinity.
+            size = x & 0x7fffffffffffffff
+            holds = (tl.where(x < 0, -size, size) >= other) & (size <= 0x7ff0000000000000)
+        elif FLOAT:
             if WHOLE:
                 y = (tl.zeros([BLOCK], dtype=tl.int64) + other).to(tl.float32)
             else:
@@ -23,6 +27,20 @@ def kernel_ge(x_ptr, out_ptr, other, n, FLOAT: tl.constexpr, COMMON: tl.constexp
 def aligned(x):
     x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+
+def ordered(number):
+    size = abs(number)
+    if number != number:
+        return 0x7fffffffffffffff
+    if size == math.inf:
+        bits = 0x7ff0000000000000
+    elif size < 2.2250738585072014e-308:
+        bits = int(math.ldexp(size, 1074))
+    else:
+        digits, exponent = math.frexp(size)
+        bits = ((exponent + 1022) << 52) + int(math.ldexp(digits, 53)) - (1 << 52)
+    return -bits if number < 0 else bits
 
 
 def bounded(number):
@@ -44,9 +62,13 @@ def wrapper(self, other, *, out):
     if out.dtype == torch.float64:
         target, one = result.view(torch.int64), 0x3FF0000000000000
     whole = isinstance(other, int)
-    number = int(other) if whole else bounded(other)
+    wide = self.dtype == torch.float64
+    if wide:
+        x, number = x.view(torch.int64), ordered(float(other))
+    else:
+        number = int(other) if whole else bounded(other)
     kind = tl.bfloat16 if common == torch.bfloat16 else tl.float16 if common == torch.float16 else tl.float32
     kernel_ge[(min(triton.cdiv(n, 1024), 4096),)](
-        x, target, number, n, FLOAT=common.is_floating_point, COMMON=kind, WHOLE=whole, ONE=one, BLOCK=1024)
+        x, target, number, n, FLOAT=common.is_floating_point, COMMON=kind, WHOLE=whole, WIDE=wide, ONE=one, BLOCK=1024)
     out.copy_(result)
     return out

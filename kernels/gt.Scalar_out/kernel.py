@@ -2,22 +2,41 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_gt(x_ptr, out_ptr, value, n, ACC: tl.constexpr, ROUNDED: tl.constexpr, BLOCK: tl.constexpr):
+def kernel_gt(x_ptr, out_ptr, value, n, ACC: tl.constexpr, ROUNDED: tl.constexpr, WIDE: tl.constexpr,
+              BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(first, n, step):
         offsets = start + tl.arange(0, BLOCK)
         mask = offsets < n
-        x = tl.load(x_ptr + offsets, mask=mask, other=0).to(ACC)
-        # The number takes the dtype in which the two are compared.
-        other = tl.full([BLOCK], value, ACC).to(ROUNDED).to(ACC)
-        y = x > other
+        x = tl.load(x_ptr + offsets, mask=mask, other=0)
+        if WIDE:
+            # Doubles are compared by their bits, as integers of the same order; NaN lies beyond infinity.
+            size = x & 0x7fffffffffffffff
+            y = (tl.where(x < 0, -size, size) > value) & (size <= 0x7ff0000000000000)
+        else:
+            # The number takes the dtype in which the two are compared.
+            y = x.to(ACC) > tl.full([BLOCK], value, ACC).to(ROUNDED).to(ACC)
         tl.store(out_ptr + offsets, y.to(out_ptr.dtype.element_ty), mask=mask)
 
 
 def aligned(x):
     x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+
+def ordered(number):
+    size = abs(number)
+    if number != number:
+        return 0x7fffffffffffffff
+    if size == math.inf:
+        bits = 0x7ff0000000000000
+    elif size < 2.2250738585072014e-308:
+        bits = int(math.ldexp(size, 1074))
+    else:
+        digits, exponent = math.frexp(size)
+        bits = ((exponent + 1022) << 52) + int(math.ldexp(digits, 53)) - (1 << 52)
+    return -bits if number < 0 else bits
 
 
 def single(value):
@@ -48,9 +67,15 @@ def wrapper(self, other, *, out):
     direct = out.is_contiguous() and out.storage_offset() * out.element_size() % 32 == 0
     result = out if direct else torch.empty(list(self.shape), dtype=out.dtype, device=out.device)
     grid = (min(triton.cdiv(n, 1024), 4096),)
+    if self.dtype == torch.float64:
+        kernel_gt[grid](x.view(torch.int64), result, ordered(float(other)), n,
+                        ACC=tl.int64, ROUNDED=tl.int64, WIDE=True, BLOCK=1024)
+        if not direct:
+            out.copy_(result)
+        return out
     kernel_gt[grid](
         x, result, single(other) if floating else int(other), n,
-        ACC=tl.float32 if floating else tl.int64, ROUNDED=rounded, BLOCK=1024,
+        ACC=tl.float32 if floating else tl.int64, ROUNDED=rounded, WIDE=False, BLOCK=1024,
     )
     if not direct:
         out.copy_(result)

@@ -14,12 +14,27 @@ def wide(x):
 
 
 @triton.jit
-def kernel_log(x_ptr, out_ptr, n, RESULT: tl.constexpr, BITS: tl.constexpr, BLOCK: tl.constexpr):
+def narrowed(b):
+    e = ((b >> 52) & 2047) - 896
+    f = b & 0xFFFFFFFFFFFFF
+    m = tl.where(e > 0, (e << 52) | f, f | (1 << 52))
+    s = tl.where(e > 0, 29, tl.minimum(30 - e, 60))
+    half = (tl.zeros_like(b) + 1) << (s - 1)
+    v = tl.minimum((m + half - 1 + ((m >> s) & 1)) >> s, 0x7F800000)
+    v = tl.where((e == 1151) & (f != 0), 0x7FC00000, v)
+    return (v | ((b >> 63) << 31)).to(tl.int32).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def kernel_log(x_ptr, out_ptr, n, RESULT: tl.constexpr, FROM: tl.constexpr, BITS: tl.constexpr, BLOCK: tl.constexpr):
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(tl.program_id(0).to(tl.int64) * BLOCK, n, step):
         i = start + tl.arange(0, BLOCK)
         mask = i < n
-        x = tl.load(x_ptr + i, mask=mask, other=1).to(tl.float32)
+        if FROM:
+            x = narrowed(tl.load(x_ptr + i, mask=mask, other=1023 << 52))
+        else:
+            x = tl.load(x_ptr + i, mask=mask, other=1).to(tl.float32)
         y = libdevice.log(x).to(RESULT)
         if BITS:
             tl.store(out_ptr + i, wide(y.to(tl.float32)), mask=mask)
@@ -41,6 +56,7 @@ def wrapper(self, *, out):
     bits = out.dtype == torch.float64
     kind = tl.bfloat16 if x.dtype == torch.bfloat16 else tl.float16 if x.dtype == torch.float16 else tl.float32
     kernel_log[(min(triton.cdiv(n, 1024), 4096),)](
-        x, result.view(torch.int64) if bits else result, n, RESULT=kind, BITS=bits, BLOCK=1024)
+        x.view(torch.int64) if x.dtype == torch.float64 else x, result.view(torch.int64) if bits else result, n,
+        RESULT=kind, FROM=x.dtype == torch.float64, BITS=bits, BLOCK=1024)
     out.copy_(result)
     return out

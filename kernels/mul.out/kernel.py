@@ -2,8 +2,49 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
+def to_single(b):
+    e = ((b >> 52) & 2047) - 896
+    f = b & 0xFFFFFFFFFFFFF
+    m = tl.where(e > 0, (e << 52) | f, f | (1 << 52))
+    s = tl.where(e > 0, 29, tl.minimum(30 - e, 60))
+    half = (tl.zeros_like(b) + 1) << (s - 1)
+    v = tl.minimum((m + half - 1 + ((m >> s) & 1)) >> s, 0x7F800000)
+    v = tl.where((e == 1151) & (f != 0), 0x7FC00000, v)
+    return (v | ((b >> 63) << 31)).to(tl.int32).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def to_double(x):
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    e = (b >> 23) & 255
+    f = b & 0x7FFFFF
+    s = f.to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    low = tl.where(f == 0, 0, (((s >> 23) + 747) << 52) | ((s & 0x7FFFFF) << 29))
+    v = (tl.where(e == 255, 2047, e + 896) << 52) | (f << 29)
+    return tl.where(e == 0, low, v) | ((b >> 63) << 63)
+
+
+@triton.jit
+def integer_to_double(c):
+    m = tl.where(c < 0, -c, c)
+    e = tl.zeros_like(c) + 1085
+    for j in tl.static_range(6):
+        low = (m >> (63 - (32 >> j))) == 0
+        m = tl.where(low, m << (32 >> j), m)
+        e = tl.where(low, e - (32 >> j), e)
+    q = m >> 10
+    r = m & 1023
+    q = q + ((r > 512) | ((r == 512) & ((q & 1) == 1))).to(tl.int64)
+    v = tl.where(c == 0, 0, ((e - 1) << 52) + q)
+    v = tl.where(m < 0, 1086 << 52, v)
+    return v | ((c >> 63) << 63)
+
+
+@triton.jit
 def operand(a, offsets, mask, NUMBER: tl.constexpr, KIND: tl.constexpr, BLOCK: tl.constexpr):
-    if NUMBER:
+    if NUMBER == 2:
+        x = to_single(tl.load(a + offsets, mask=mask, other=0))
+    elif NUMBER:
         x = tl.full([BLOCK], a, KIND)
     else:
         x = tl.load(a + offsets, mask=mask, other=0)
@@ -23,6 +64,7 @@ def kernel_mul(
     FLOATING: tl.constexpr,
     BOOLEAN: tl.constexpr,
     RESULT: tl.constexpr,
+    DOUBLE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     first = tl.program_id(0).to(tl.int64) * BLOCK
@@ -34,10 +76,19 @@ def kernel_mul(
         b = operand(b_ptr, offsets, mask, B_NUMBER, B_KIND, BLOCK)
         if FLOATING:
             # Factors as they were given: half precisions are rounded once, at the end.
-            tl.store(out_ptr + offsets, (a.to(tl.float32) * b.to(tl.float32)).to(RESULT), mask=mask)
+            y = (a.to(tl.float32) * b.to(tl.float32)).to(RESULT)
+            if DOUBLE:
+                tl.store(out_ptr + offsets, to_double(y.to(tl.float32)), mask=mask)
+            else:
+                tl.store(out_ptr + offsets, y, mask=mask)
         else:
             c = a.to(tl.int64) * b.to(tl.int64)
-            if BOOLEAN:
+            if DOUBLE:
+                if BOOLEAN:
+                    tl.store(out_ptr + offsets, integer_to_double((c != 0).to(tl.int64)), mask=mask)
+                else:
+                    tl.store(out_ptr + offsets, integer_to_double(c.to(RESULT).to(tl.int64)), mask=mask)
+            elif BOOLEAN:
                 tl.store(out_ptr + offsets, c != 0, mask=mask)
             else:
                 tl.store(out_ptr + offsets, c.to(RESULT), mask=mask)
@@ -51,7 +102,10 @@ def aligned(x):
 def prepared(x, shape):
     # What the kernel gets, whether it is a number, and the dtype of a number.
     if isinstance(x, torch.Tensor):
-        return aligned(x if x.shape == shape else x.expand(shape)), False, tl.int64
+        x = aligned(x if x.shape == shape else x.expand(shape))
+        if x.dtype == torch.float64:
+            return x.view(torch.int64), 2, tl.int64
+        return x, False, tl.int64
     if isinstance(x, float):
         if abs(x) >= 3.4028235677973366e38:
             x = math.copysign(math.inf, x)
@@ -82,10 +136,11 @@ def wrapper(self, other, *, out):
     a, a_number, a_kind = prepared(self, out.shape)
     b, b_number, b_kind = prepared(other, out.shape)
     result = out if direct else torch.empty(out.shape, dtype=out.dtype, device=out.device)
+    double = out.dtype == torch.float64
     kernel_mul[(min(triton.cdiv(n, 1024), 4096),)](
         a,
         b,
-        result,
+        result.view(torch.int64) if double else result,
         n,
         A_NUMBER=a_number,
         A_KIND=a_kind,
@@ -94,6 +149,7 @@ def wrapper(self, other, *, out):
         FLOATING=floating,
         BOOLEAN=dtype == torch.bool,
         RESULT=tl.float32 if dtype == torch.float64 else element_type(dtype),
+        DOUBLE=double,
         BLOCK=1024,
     )
     if not direct:
