@@ -19,7 +19,8 @@ class HostBytes(RuleOfStream):
     """Uploads, arguments of launches and constants in kernels are counted; for a factory they cannot hold its result.
 
     A call has 256 bytes, 64 for each of its numbers (sizes, strides and offsets of its tensors included), and 4 KiB
-    where it has a tensor. An argument of a launch counts 8 bytes, one that the call's launches had before 1. Of these 8 for each number and each tensor may be uploaded: tables of what the call says.
+    where it has a tensor. An argument of a launch counts 8 bytes, one that the call's launches had before 1. Of these
+    8 for each number and each tensor may be uploaded: tables of what the call says.
     """
 
     id = HOST_BYTES
