@@ -207,7 +207,7 @@ class Execution:
             mine[...] = UPLOADED
 
     def _told(self, value: int | bytes | tuple[int, ...]) -> int:
-        """How many bytes an argument of a launch (a number, an address, a grid) tells: few if the call had it before."""
+        """How many bytes an argument of a launch (a number, an address, a grid) tells: few if it is no news."""
         if value in self.said:
             return SAID_BYTES
         self.said.add(value)
