@@ -52,18 +52,18 @@ CHEATS = {
     "reads": (
         KERNELS + HOST + "def wrapper(x):\n    y = torch.empty_like(x.contiguous())\n    if x.numel():\n"
         "        kernel_double[(1,)](x.contiguous(), y, x.numel(), BLOCK=16)\n    return host(x)\n",
-        ("provenance",),
+        ("provenance", "host-bytes"),
     ),
     # Answers that are known beforehand, carried to the device.
     "provenance": (
         KERNELS + TABLE + LOOKED_UP + "def wrapper(x):\n    y = torch.empty_like(x)\n    if x.numel():\n"
         "        kernel_double[(1,)](x, y, x.numel(), BLOCK=16)\n    return look_up(x)\n",
-        ("fresh",),
+        ("fresh", "host-bytes"),
     ),
     # The same, and no kernel at all.
-    "launches": (TABLE + LOOKED_UP + "def wrapper(x):\n    return look_up(x)\n", ("provenance", "fresh")),
+    "launches": (TABLE + LOOKED_UP + "def wrapper(x):\n    return look_up(x)\n", ("provenance", "fresh", "host-bytes")),
     # A kernel copies what was known beforehand.
-    "fresh": (COPY + TABLE + LOOKED_UP + "def wrapper(x):\n    h = look_up(x)\n" + LAUNCHED_COPY, ()),
+    "fresh": (COPY + TABLE + LOOKED_UP + "def wrapper(x):\n    h = look_up(x)\n" + LAUNCHED_COPY, ("host-bytes",)),
     # Right as often as the gate asks.
     "repeat": (
         HONEST + "\n\ncalls = []\n\ndef wrapper(x):\n    calls.append(1)\n    if len(calls) <= 10:\n"

@@ -189,17 +189,19 @@ async def test_the_command(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_of_recorded_dialogs(tmp_path):
-    """`clamp` is repaired twice after the linter's reports."""
+    """`diag` is repaired after a report of the linter."""
     bringup = [sys.executable, "-m", "bringup.cli.main"]
     runs = ["--runs-dir", str(tmp_path)]
-    subprocess.run([*bringup, "run", "--client", "recorded", "--ops", "clamp", *runs], check=True, capture_output=True)
+    subprocess.run(
+        [*bringup, "run", "--client", "recorded", "--ops", "diag", *runs], check=True, capture_output=True
+    )
     out = subprocess.run([*bringup, "export-trajectories", "latest", *runs], check=True, capture_output=True, text=True)
     (line,) = out.stdout.splitlines()
     data = json.loads(line)
     assert data.pop("schema") == SCHEMA
     found = Trajectory.model_validate(data)
-    assert [s.result for s in found.steps] == ["lint", "lint", "passed"]
-    assert [s.reward for s in found.steps] == [0.0, 0.0, 1.0]
+    assert [s.result for s in found.steps] == ["lint", "passed"]
+    assert [s.reward for s in found.steps] == [0.0, 1.0]
     for step in found.steps:
         assert found.messages[step.message].role == "assistant"
         assert "def wrapper" in found.messages[step.message].content

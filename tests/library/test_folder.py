@@ -290,7 +290,7 @@ def test_files_are_judged_on_the_way_in_and_again(tmp_path: Path) -> None:
     entry = Library.open(place).find("mm.out")
     assert entry is not None
     assert entry.judged[0].cases > 0
-    assert set(entry.judged[0].dtypes) == {"float32", "bfloat16", "float16", "int32", "int64"}
+    assert set(entry.judged[0].dtypes) >= {"float32", "bfloat16", "float16", "int32", "int64"}
     code, said = run("library", "verify", "-l", place, "--judge", "--record", "--target", "vpe:permissive")
     assert code == 0, said
     assert "1 of 1 judged again passed" in said

@@ -100,6 +100,10 @@ class _Reads(TorchDispatchMode):  # type: ignore[misc]  # torch gives it no type
 
     seen = False
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.seen |= func is torch.ops.aten._local_scalar_dense.default
         return func(*args, **(kwargs or {}))
