@@ -192,9 +192,7 @@ def test_a_run_of_recorded_dialogs(tmp_path):
     """`diag` is repaired after a report of the linter."""
     bringup = [sys.executable, "-m", "bringup.cli.main"]
     runs = ["--runs-dir", str(tmp_path)]
-    subprocess.run(
-        [*bringup, "run", "--client", "recorded", "--ops", "diag", *runs], check=True, capture_output=True
-    )
+    subprocess.run([*bringup, "run", "--client", "recorded", "--ops", "diag", *runs], check=True, capture_output=True)
     out = subprocess.run([*bringup, "export-trajectories", "latest", *runs], check=True, capture_output=True, text=True)
     (line,) = out.stdout.splitlines()
     data = json.loads(line)
