@@ -12,21 +12,6 @@ from bringup.accuracy._table import KINDS, Kind, Rule, rule_of, table
 from bringup.accuracy._twin import copy_arguments
 
 __all__ = [
-    "ALARM",
-    "COMPLETE",
-    "FLOATS",
-    "KINDS",
-    "PRECISION",
-    "Arithmetic",
-    "Kind",
-    "Limit",
-    "Limits",
-    "Rule",
-    "Standard",
-    "balanced",
-    "copy_arguments",
-    "follows",
-    "independent",
-    "rule_of",
-    "table",
+    "ALARM", "COMPLETE", "FLOATS", "KINDS", "PRECISION", "Arithmetic", "Kind", "Limit", "Limits", "Rule", "Standard",
+    "balanced", "copy_arguments", "follows", "independent", "rule_of", "table",
 ]  # fmt: skip

@@ -18,9 +18,9 @@ from bringup.accuracy._positions import POSITIONS
 from bringup.accuracy._table import Rule, rule_of
 from bringup.accuracy._twin import Twin, leaves
 
-# The twin in float64 is itself rounded; so much of a unit of float32 is allowed beyond every bound.
 SMALLEST_STEP = 2.0**-149  # between subnormal numbers of float32
 LOST_SQUARES = 2.0**-63 * math.sqrt(2)  # a root of n / (n - 1) squares that are no normal numbers of float32, 2**-126
+# The twin in float64 is itself rounded; so much of a unit of float32 is allowed beyond every bound.
 SLACK = 2.0**-16
 # Sums of terms with a common divisor are exact in float32 up to so many times the divisor.
 EXACT_SUMS = 2.0**24
@@ -38,7 +38,7 @@ class Limit:
     zero_sign: bool = True
     least: torch.Tensor | None = None  # float64: at a pole, where `exact` is infinite, all from here on; NaN elsewhere
     sums: torch.Tensor | None = None  # sums of the sizes of the terms, where the result is a sum
-    open: torch.Tensor | None = None  # bool: where any value is right, because PyTorch writes none
+    open: torch.Tensor | None = None  # bool: where any value is right, because nothing is known of it: see `_open`
     close: tuple[float, float] | None = None  # PyTorch's own result is right too, within these: relative, absolute
     flushes: bool = False  # the device has no subnormal numbers
     # What is right too on such a device: the result of arguments without them, and what that may be.
@@ -181,8 +181,7 @@ class Standard:
             if not limit.zero_sign:
                 limit = Limit("exactly, either sign of zero", zero_sign=False)
             # Moving needs no arithmetic in a dtype: also on a chip that computes with no float64 its bits stay.
-            kinds = (*FLOATS, torch.float64)
-            found = [limit if t.dtype in kinds else None for t in (*outputs, *inputs)]
+            found = [limit if t.dtype in (*FLOATS, torch.float64) else None for t in (*outputs, *inputs)]
             return Limits(found[: len(outputs)], found[len(outputs) :])
         if self.postprocessed:
             return Limits([None] * len(outputs), [None] * len(inputs), "functions of the result are compared")

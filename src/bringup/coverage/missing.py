@@ -44,7 +44,7 @@ def results_file(target: str, library: Path | None, given: Path | None = None) -
     make = f"make it: bringup coverage --target {target} --gradients"
     if given is not None:
         raise ConfigError(str(given), "no such measurement", make)
-    raise ConfigError(f"plan for {target}", f"there is no measurement {name}, here or in the library", make)
+    raise ConfigError(f"coverage of {target}", f"there is no measurement {name}, here or in the library", make)
 
 
 def plan(

@@ -129,7 +129,7 @@ class CaseJudge:
 
     @functools.cached_property
     def rearranges(self) -> bool:
-        """Whether this call only moves or casts, whatever the operator does in others."""
+        """Whether this call only moves elements, whatever the operator does in others."""
         if self.inputs.raises:
             return False
         return rearranges(self.inputs, [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")])
