@@ -3,10 +3,11 @@
     python benchmarks/kernelbench.py PROBLEMS KERNELS OUT.jsonl [--target cuda] [--gate 16M] [--timed 256M]
     python benchmarks/kernelbench.py PROBLEMS KERNELS OUT.jsonl --target vpe:pe64 --gate 1M --timed 1M
 
-PROBLEMS is a level's folder, KERNELS a folder of candidates, each named as its problem (`19_ReLU.py`). A kernel is
-judged at sizes that are cut to `--gate` bytes, then measured, judged once more, at those of `--timed` (0: the file's
-own; the reference is computed in float64 on the host, so that gigabytes take minutes each). Every result is a line of
-OUT.jsonl; the same command goes on with the kernels that it lacks, or that have changed. `--report` only prints.
+PROBLEMS is a level's folder, KERNELS a folder of candidates, each named as its problem (`19_ReLU.py`), or a set of
+recorded dialogs (`benchmarks/recordings/kernelbench-level1`), of which the last candidates count. A kernel is judged at
+sizes that are cut to `--gate` bytes, then measured, judged once more, at those of `--timed` (0: the file's own; the
+reference is computed in float64 on the host, so that gigabytes take minutes each). Every result is a line of OUT.jsonl;
+the same command goes on with the kernels that it lacks, or that have changed. `--report` only prints.
 
 fast_p is the share of all problems of the folder with a right kernel that is more than p times as fast as the reference
 (Ouyang et al., "KernelBench: Can LLMs Write Efficient GPU Kernels?", 2025); p = 0 is the share of right ones. Problems
@@ -23,7 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from bringup.candidate import Candidate, parse_module
+from bringup.clients.recording import RecordingSet
 from bringup.config import JudgeConfig
+from bringup.errors import BringupError, FormatError
 from bringup.judge import COMPILE, EAGER, Baseline, JobTemplate, Judge, MeasureJob, Timing, open_judge
 from bringup.operators import Operator
 from bringup.suites import Suite, get_suite
@@ -63,6 +66,19 @@ async def measure(
         line["notes"] = list(case.notes)
         line["bound"] = case.diagnosis.bound if case.diagnosis else None
     return line
+
+
+def candidates(folder: Path) -> dict[str, Candidate]:
+    """Return the kernels of a folder by problem; raises FormatError for a file that holds none."""
+    if list(folder.glob("*.jsonl")):
+        return RecordingSet(folder).candidates()
+    found: dict[str, Candidate] = {}
+    for path in sorted(folder.glob("*.py")):
+        parsed = parse_module(path.read_text(encoding="utf-8"))
+        if not isinstance(parsed, Candidate):
+            raise FormatError(f"{path}: {parsed.explanation}")
+        found[path.stem] = parsed
+    return found
 
 
 def read(path: Path, target: str) -> dict[str, dict[str, Any]]:
@@ -137,14 +153,12 @@ def main() -> None:
     options = parser.parse_args()
     gate = get_suite(f"kernelbench:{options.problems}?memory={options.gate}")
     known = {operator.name for operator in gate.operators()}
-    kernels: dict[str, Candidate] = {}
-    for path in sorted(options.kernels.glob("*.py")):
-        parsed = parse_module(path.read_text(encoding="utf-8"))
-        if not isinstance(parsed, Candidate):
-            parser.error(f"{path}: {parsed.explanation}")
-        if path.stem not in known:
-            parser.error(f"{path}: there is no problem {path.stem} in {options.problems}")
-        kernels[path.stem] = parsed
+    try:
+        kernels = candidates(options.kernels)
+    except BringupError as error:
+        parser.error(str(error))
+    if unknown := [name for name in kernels if name not in known]:
+        parser.error(f"{options.kernels}: there is no problem {unknown[0]} in {options.problems}")
     if not options.report:
         why = get_target(options.target).unavailable()
         if why is not None:
