@@ -15,6 +15,7 @@ from bringup.accuracy._numbers import FLOATS, PRECISION, overflow_from, ulp, uni
 from bringup.accuracy._open import OPEN
 from bringup.accuracy._poles import POLES
 from bringup.accuracy._positions import POSITIONS
+from bringup.accuracy._steps import stepwise
 from bringup.accuracy._table import Rule, rule_of
 from bringup.accuracy._twin import Twin, leaves
 
@@ -114,6 +115,8 @@ class Standard:
     postprocessed: bool = False  # functions of the result are compared
     written: tuple[str, ...] = ()  # keywords whose tensors hold nothing yet: not data, whatever is in them
     given: Rule | None = None  # in the place of the table's rule, for what the table does not know
+    # Of a program of many steps: `reference` with each step off as a draw says (`Steps`). The bound follows from it.
+    stepped: Callable[[int], Callable[..., Any]] | None = None
     rule: Rule = field(init=False)
 
     def __post_init__(self) -> None:
@@ -241,6 +244,12 @@ class Standard:
         rule = self.rule
         if rule.kind == "accumulating":
             return self._sums(twin, exact)
+        if self.stepped is not None:
+            words = "and what computing its steps in float32, in any order, can change"
+            # Half precisions may round on the way: as far as rounding the arguments to them goes.
+            halves = spread(twin, exact) if self.dtype in ("bfloat16", "float16") else [0.0] * len(exact)
+            moved = stepwise(self.stepped, twin.args, twin.kwargs, exact)
+            return [Error(one, half, words) for one, half in zip(moved, halves, strict=True)]
         data = [t.detach().double().abs() for t in leaves([twin.args, twin.kwargs]) if t.is_floating_point()]
         found = [Error() for _ in exact]
         spreads = rule.spread

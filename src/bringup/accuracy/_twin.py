@@ -108,18 +108,22 @@ def double() -> Iterator[None]:
 def perturbation(size: float, draw: int) -> Change:
     """Return the change that moves every value by at most `size` of itself, up or down, as `draw` decides.
 
-    The shares come from a multiplicative hash of the position: the same on every host. They are spread over [-1, 1]
+    The shares (`shares`) are the same on every host. They are spread over [-1, 1]
     rather than signs alone: two elements whose difference counts must not move together in every draw.
     """
 
     def change(flat: torch.Tensor) -> torch.Tensor:
-        number = torch.arange(flat.numel(), dtype=torch.int64)
-        mixed = (number + 1 + 1000003 * draw) * 0x9E3779B1 % (1 << 32)
-        mixed = ((mixed ^ (mixed >> 15)) * 0x5EBCA6B5) % (1 << 32)
-        share = ((mixed ^ (mixed >> 13)) % (1 << 24)).to(torch.float64) / (1 << 23) - 1
-        return flat * (1 + size * share)
+        return flat * (1 + size * shares(flat.numel(), draw))
 
     return change
+
+
+def shares(count: int, draw: int) -> torch.Tensor:
+    """Return float64 numbers spread over [-1, 1] by a multiplicative hash of their positions, another for each draw."""
+    number = torch.arange(count, dtype=torch.int64)
+    mixed = (number + 1 + 1000003 * draw) * 0x9E3779B1 % (1 << 32)
+    mixed = ((mixed ^ (mixed >> 15)) * 0x5EBCA6B5) % (1 << 32)
+    return ((mixed ^ (mixed >> 13)) % (1 << 24)).to(torch.float64) / (1 << 23) - 1
 
 
 def leaves(value: Any) -> list[torch.Tensor]:

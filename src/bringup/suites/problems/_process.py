@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from bringup.accuracy import Steps
 from bringup.errors import BringupError
 from bringup.suites.problems._bundle import Contract
 from bringup.suites.problems._facts import Facts
@@ -136,7 +137,8 @@ class _Server:
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64 if request["double"] else torch.float32)
         try:
-            return self.calls[key](*request["arguments"])
+            with contextlib.nullcontext() if request["draw"] is None else Steps(request["draw"]):
+                return self.calls[key](*request["arguments"])
         finally:
             torch.set_default_dtype(before)
 

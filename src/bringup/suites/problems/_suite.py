@@ -159,7 +159,9 @@ class ProblemSuite(ListedSuite):
             kwargs=dict(zip(facts.keywords, built["init"], strict=True)),
             reference=reference,
             title=f"sizes cut, up to {facts.divisor} times" if facts.divisor > 1 else "",
-            standard=Standard(operator, reference, dtype, given=Rule("composite", ulps=4.0, half=1.0)),
+            standard=Standard(
+                operator, reference, dtype, given=Rule("composite", ulps=4.0, half=1.0), stepped=reference.stepped
+            ),
         )
 
 
@@ -222,8 +224,11 @@ WORDS = PromptWords(
     right=(
         "Parameters and buffers are data: their values differ from test to test, and none may be changed, running "
         "statistics neither.",
-        "A result may be off by what computing in float32 in any order can change, measured against the module in "
-        "float64; an intermediate result in a narrower dtype may be off by one rounding more.",
+        "A result may be off by what computing the module's steps in float32 can change, measured against the module "
+        "in float64: sums and products in any order with float32 accumulators are right, tf32 products and narrower "
+        "accumulators are not. Where the dtype is a half precision, one intermediate rounding to it is allowed.",
+        "A structure that `get_inputs` gives its tensors (triangular, symmetric) holds in every test and may be relied "
+        "on; a range of values, or a sign, may not.",
     ),
     families=(),
 )
