@@ -51,6 +51,8 @@ class Difference(Record):
     actual: str
     inputs: tuple[str, ...] = ()  # what the arguments hold there: "argument 0[1, 2] = 0.5"
     exact: str = ""  # in double precision, where there is an exact reference
+    off: str = ""  # how far `actual` is from it
+    allowed: str = ""  # how far it may be
 
 
 class Mismatch(Record):

@@ -81,7 +81,7 @@ def test_first_prompt(operator: Operator, docs: tuple[DocNode, ...], dialect: Di
     assert "`wrapper(input, dim=..., dtype=...)`" in text
     assert "aten._softmax.default" in text
     assert "float32, bfloat16, float16" in text
-    assert "20 of float32, 10 of bfloat16, 10 of float16" in text
+    assert "20 float32 cases, 10 bfloat16 cases, 10 float16 cases" in text
     assert "int32" in text  # a tl type, but not among the dtypes tested
     assert "dtype and shape that PyTorch gives" in text
     assert "inputs transposed" in text
@@ -124,7 +124,7 @@ def test_what_depends_on_the_operator(operator: Operator, dialect: Dialect) -> N
     assert "changes its input in place" in first_prompt(in_place, (), dialect, target="t").text
     assert "## Documentation" not in first_prompt(operator, (), dialect, target="t").text
     some = first_prompt(operator, (), dialect, target="t", dtypes=("float16",)).text
-    assert "tested with the dtypes float16 (10 of float16 cases)" in some
+    assert "tested with the dtypes float16 (10 float16 cases)" in some
     factory = operator.model_copy(update={"call_shapes": (CallShape(positional=1, keywords=("device", "dtype")),)})
     assert "keyword `device` says where" in first_prompt(factory, (), dialect, target="t").text
     assert "keyword `device` says where" not in first_prompt(operator, (), dialect, target="t").text

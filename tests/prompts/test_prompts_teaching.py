@@ -152,6 +152,13 @@ def test_inputs_at_the_first_differing_indices(operator: Operator, dialect: Dial
     assert "| (1) | 1.0 | 2.0 | argument 0[1] = 0.5 |" in text
 
 
+def test_how_far_elements_may_be_off(operator: Operator, dialect: Dialect) -> None:
+    found = Difference(index=(1,), expected="4.0", actual="4.5", exact="4.1", off="0.4", allowed="1e-06")
+    text = feedback_prompt(operator, wrong(0.4, first=(found,)), dialect).text
+    assert "| index | exact result | PyTorch | your module | off by | allowed |" in text
+    assert "| (1) | 4.1 | 4.0 | 4.5 | 0.4 | 1e-06 |" in text
+
+
 def test_an_error_that_looks_like_rounding_is_called_that(operator: Operator, dialect: Dialect) -> None:
     unit = 4 * 2.0**-23
     near = Difference(index=(1,), expected="4.0", actual=str(4 + 3 * unit))

@@ -146,10 +146,21 @@ def _print_mismatch(mismatch: Mismatch, console: Console) -> None:
         return
     table = Table(title=f"{mismatch.output}: first differences", title_justify="left")
     exact = any(item.exact for item in mismatch.first)
-    for column in ("index", *(("exact",) if exact else ()), "PyTorch", "actual"):
+    bounded = any(item.allowed for item in mismatch.first)
+    columns = (
+        "index",
+        *(("exact",) if exact else ()),
+        "PyTorch",
+        "actual",
+        *(("off by", "allowed") if bounded else ()),
+    )
+    for column in columns:
         table.add_column(column, justify="right")
     for item in mismatch.first:
-        table.add_row(str(item.index), *((item.exact,) if exact else ()), item.expected, item.actual)
+        table.add_row(
+            str(item.index), *((item.exact,) if exact else ()), item.expected, item.actual,
+            *((item.off, item.allowed) if bounded else ()),
+        )  # fmt: skip
     console.print(table)
     errors = (("max abs", mismatch.max_abs_error), ("mean abs", mismatch.mean_abs_error))
     text = ", ".join(f"{name} {value:.4g}" for name, value in errors if value is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,9 @@ def prompt(
         Path | None, typer.Option(help="Verdict as JSON (`bringup test ... --json`); chooses the situation too.")
     ] = None,
     dtype: Annotated[list[str] | None, typer.Option(help="Only these dtypes (repeatable).")] = None,
+    compile_for: Annotated[
+        list[str] | None, typer.Option(help="Also for these, as `judge.compile_for` says (cuda:sm_90, hip:gfx942).")
+    ] = None,
     without: WithoutOption = None,
     stats: Annotated[bool, typer.Option("--stats", help="Print size, token estimate and digest instead.")] = False,
     json_output: JsonOption = False,
@@ -54,14 +58,15 @@ def prompt(
     from bringup.linter import lint
     from bringup.prompts import SITUATION_OF, SITUATIONS, PromptBook, samples
     from bringup.suites import get_suite
-    from bringup.targets import get_target
+    from bringup.targets import get_target, options_of
 
     source = get_suite(suite)
     check_dtypes(dtype, source)
     operator = source.operator(op)
     dialect = get_target(target).dialect()
     shown_parts = load_config(None, overrides_of(without)).prompts
-    book = PromptBook(dialect, target, source.docs, dtype, source.words, shown_parts)
+    beside = {one: options_of(one) for one in _checked(compile_for or ())}
+    book = PromptBook(dialect, target, source.docs, dtype, source.words, shown_parts, beside)
     given = None if verdict is None else _read_verdict(verdict)
     if given is not None and situation == "first":
         situation = "lint" if given.kind == "lint" else SITUATION_OF.get(given.kind, given.kind)
@@ -189,3 +194,15 @@ def _read_verdict(file: Path) -> Verdict:
         where = ".".join(str(p) for p in first["loc"]) if first else ""
         what = f"{where or 'content'}: {first['msg']}" if first else "not UTF-8 text"
         raise FormatError(f"{file}: not a verdict: {what}; make one with bringup test ... --json") from error
+
+
+def _checked(toolchains: Sequence[str]) -> Sequence[str]:
+    from bringup.errors import ConfigError
+    from bringup.targets import gpu_target
+
+    for one in toolchains:
+        try:
+            gpu_target(one)
+        except ValueError as error:
+            raise ConfigError("--compile-for", str(error)) from None
+    return toolchains

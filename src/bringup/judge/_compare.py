@@ -175,6 +175,8 @@ def _value_mismatch(
             expected=_element(expected, index),
             actual=_element(actual, index),
             exact="" if exact is None else _element(exact, index),
+            off="" if exact is None else f"{error[tuple(index)].item():.3g}",
+            allowed="" if limit is None or limit.allowed is None else f"{limit.allowed[tuple(index)].item():.3g}",
         )
         for index in bad.nonzero()[:FIRST].tolist()
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from pydantic import Field
+
 from bringup.candidate import Candidate, FormatProblem
 from bringup.dialect import Dialect
 from bringup.operators import DocNode, Operator, PromptWords
@@ -41,6 +43,8 @@ class TaskContext(Record):
     words: PromptWords = PromptWords()
     examples: bool = True  # show the dialect's worked examples
     patches: bool = False  # later answers may be edits
+    # Other chips that the kernels must compile for, and are written for: each with what an author must know of it.
+    compile_for: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 class RefineContext(TaskContext):

@@ -201,7 +201,11 @@ def _task(context: TaskContext) -> dict[str, Any]:
     reads = read_allowance(operator)
     docs, left = documents(context.docs, LIMITS["doc"], LIMITS["nested_doc"], LIMITS["docs"])
     calls, calls_left = _calls(operator)
-    counts = [f"{operator.case_counts[d]} of {d}" for d in context.dtypes if operator.case_counts.get(d)]
+    counts = [
+        f"{count} {dtype} {'case' if count == 1 else 'cases'}"
+        for dtype in context.dtypes
+        if (count := operator.case_counts.get(dtype))
+    ]
     functions = {name for name in dialect.tl_functions if name.count(".") == 1}
     shared = {"to", "logical_and", "logical_or", "item"}
     return {

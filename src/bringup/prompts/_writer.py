@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bringup.candidate import Candidate, FormatProblem
 from bringup.config import PromptsConfig
@@ -33,10 +33,12 @@ def first_prompt(
     words: PromptWords | None = None,
     examples: bool = True,
     patches: bool = False,
+    compile_for: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Prompt:
     """Return the task from scratch. `dtypes` defaults to the operator's own, `words` to those of public operators.
 
-    `patches` says that later answers may be edits.
+    `patches` says that later answers may be edits. `compile_for` names other chips that the kernels are compiled for,
+    with sentences about each.
     """
     return render(
         "first",
@@ -48,6 +50,7 @@ def first_prompt(
         words=words or PromptWords(),
         examples=examples,
         patches=patches,
+        compile_for=dict(compile_for or {}),
     )
 
 
@@ -63,6 +66,7 @@ def refine_prompt(
     report: Prompt | None = None,
     examples: bool = True,
     patches: bool = False,
+    compile_for: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Prompt:
     """Return the task with a candidate to go on from, and the report on it (a feedback prompt) when there is one."""
     return render(
@@ -75,6 +79,7 @@ def refine_prompt(
         words=words or PromptWords(),
         examples=examples,
         patches=patches,
+        compile_for=dict(compile_for or {}),
         candidate=candidate,
         report=report.text if report else "",
     )
@@ -140,8 +145,13 @@ class PromptBook:
         dtypes: Sequence[str] | None = None,
         words: PromptWords | None = None,
         config: PromptsConfig | None = None,
+        compile_for: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
-        """`docs` returns an operator's docstring and those that it refers to: a suite's; `words` are its words."""
+        """`docs` returns an operator's docstring and those that it refers to: a suite's; `words` are its words.
+
+        `compile_for`: other chips that the kernels are compiled for, with sentences about each.
+        """
+        self._compile_for = dict(compile_for or {})
         self._dialect = dialect
         self._target = target
         self._docs = docs
@@ -167,6 +177,7 @@ class PromptBook:
             words=self._words,
             examples=self._config.examples,
             patches=self._config.patches,
+            compile_for=self._compile_for,
         )
 
     def refine(self, operator: Operator, candidate: Candidate, report: Prompt | None = None) -> Prompt:
@@ -182,6 +193,7 @@ class PromptBook:
             report=report,
             examples=self._config.examples,
             patches=self._config.patches,
+            compile_for=self._compile_for,
         )
 
     def format_error(self, operator: Operator, problem: FormatProblem, module: str = "") -> Prompt:

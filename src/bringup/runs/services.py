@@ -13,7 +13,7 @@ from bringup.errors import EnvironmentFault
 from bringup.judge import Judge, open_judge
 from bringup.session import Budget, Parts, PromptWriter, Stop
 from bringup.session.parts import Lint, Parse
-from bringup.targets import get_target
+from bringup.targets import get_target, options_of
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,9 @@ async def assemble(config: RunConfig, run_dir: Path, client: Client | None = Non
         raise EnvironmentFault(f"target {config.target} cannot run here: {reason}")
     dialect = target.dialect()
     suite = get_suite(config.suite_spec)
-    prompts = PromptBook(dialect, config.target, suite.docs, config.dtypes, suite.words, config.prompts)
+    wanted = target.compile_for if config.judge.compile_for is None else config.judge.compile_for
+    beside = {one: options_of(one) for one in wanted} if config.states.compile else {}
+    prompts = PromptBook(dialect, config.target, suite.docs, config.dtypes, suite.words, config.prompts, beside)
     client = client or make_client(config.client, run_dir=run_dir, target=config.target)
     open_parts: list[Client | Judge] = [client]
     try:

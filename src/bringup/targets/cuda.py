@@ -21,6 +21,7 @@ from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError
 from bringup.targets._base import TargetDefaults
 from bringup.targets._cuda_driver import WARP, devices
+from bringup.targets._options import NVIDIA_OPTIONS
 
 ARCH = "BRINGUP_CUDA_ARCH"  # tells the capability to processes that see no GPU: guests and compilers
 FALLBACK_ARCH = 90
@@ -48,8 +49,13 @@ class CudaTarget(TargetDefaults):
 
     def dialect(self) -> Dialect:
         """Return upstream Triton's language."""
-        update = {"name": "cuda", "description": "Upstream Triton on an NVIDIA GPU."}
-        return load_dialect("triton").model_copy(update=update)
+        base = load_dialect("triton")
+        update = {
+            "name": "cuda",
+            "description": "Upstream Triton on an NVIDIA GPU.",
+            "rules": (*base.rules, *NVIDIA_OPTIONS),
+        }
+        return base.model_copy(update=update)
 
     def facts(self) -> dict[str, Any]:
         """Return what the driver says of the device; empty where there is none."""

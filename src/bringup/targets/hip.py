@@ -12,6 +12,7 @@ from bringup.device import Engine
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError, EnvironmentFault
 from bringup.targets._base import TargetDefaults
+from bringup.targets._options import AMD_OPTIONS
 
 # Published by AMD: data sheets of the Instinct MI300X and MI355X, CDNA 3 and CDNA 4 white papers.
 CHIPS: dict[str, dict[str, Any]] = {
@@ -49,8 +50,13 @@ class HipTarget(TargetDefaults):
 
     def dialect(self) -> Dialect:
         """Return upstream Triton's language."""
-        update = {"name": f"hip:{self.arch}", "description": f"Upstream Triton on an {CHIPS[self.arch]['name']}."}
-        return load_dialect("triton").model_copy(update=update)
+        base = load_dialect("triton")
+        update = {
+            "name": f"hip:{self.arch}",
+            "description": f"Upstream Triton on an {CHIPS[self.arch]['name']}.",
+            "rules": (*base.rules, *AMD_OPTIONS),
+        }
+        return base.model_copy(update=update)
 
     def facts(self) -> dict[str, Any]:
         """Published figures of the chip."""

@@ -38,9 +38,14 @@ class VpeTarget(SimulatedTarget):
                 "name": f"vpe:{self.chip.name}",
                 "description": f"{self.chip.title}. {self.chip.description}",
                 "tensor_methods": (*base.tensor_methods, "copy_"),
-                "examples": "vpe",
+                "examples": "plain" if self._unlimited() else "vpe",
             }
         )
+
+    def _unlimited(self) -> bool:
+        """Whether the profile has none of the limits that the chips' own examples are written around."""
+        chip = self.chip
+        return chip.memory.dma_alignment_bytes == 1 and chip.limits.grid_max is None and "fp64" in chip.dtypes
 
     def profiles(self) -> tuple[str, ...]:
         """Return the shipped profiles."""

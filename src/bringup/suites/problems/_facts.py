@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field
 
 from bringup.verdict import Record
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Facts(Record):
@@ -30,4 +28,5 @@ class Facts(Record):
     nbytes: int = 0  # of inputs, parameters and results of the largest case
     document: str = ""  # docstring of the reference
     copies: bool = False  # the result is one of the inputs as it is: only inputs of other signs tell
-    init: dict[str, Any] = Field(default_factory=dict)
+    init: dict[str, str] = Field(default_factory=dict)  # plain arguments of `__init__` as Python text
+    defaults: tuple[str, ...] = ()  # further parameters of `__init__`, which keep their defaults

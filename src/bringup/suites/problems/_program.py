@@ -105,6 +105,15 @@ class Problem:
             found[names[number].name if named else f"init_{number}"] = value
         return found
 
+    def defaults(self, init: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the parameters of the reference's constructor that `init` leaves at their defaults."""
+        return tuple(
+            parameter.name
+            for parameter in inspect.signature(self.root.__init__).parameters.values()
+            if parameter.name not in {"self", *init}
+            and parameter.kind not in {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+        )
+
 
 class Call:
     """A reference as a function of all its data: `call(*inputs, *parameters, *buffers, [*gradients,] **init)`.

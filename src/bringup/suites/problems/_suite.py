@@ -176,9 +176,8 @@ def _signed(value: Any) -> Any:
 
 def facts_value(facts: Facts, keyword: str) -> str:
     """Return the value of an argument of the constructor as text; "..." for what is no plain value."""
-    names = list(facts.init)
     plain = keyword if keyword in facts.init else keyword.removeprefix("init_").rstrip("_")
-    return repr(facts.init[plain]) if plain in names else "..."
+    return facts.init.get(plain, "...")
 
 
 def _read(data: bytes) -> Facts | None:
@@ -200,6 +199,12 @@ def _document(text: str, facts: Facts) -> str:
     if facts.keywords:
         lines[-1] += f"; as keywords the arguments of `__init__` ({', '.join(facts.keywords)})"
     lines[-1] += "."
+    if facts.keywords:
+        lines.append("Every call passes all of these keywords; in the signature they have the first test's values.")
+    if facts.defaults:
+        lines.append(
+            f"What `__init__` takes beside ({', '.join(facts.defaults)}) is not passed: it has the file's default."
+        )
     if facts.gradients:
         lines.append(
             "It returns the results, then the gradients with respect to each floating-point input and each parameter."
@@ -207,7 +212,7 @@ def _document(text: str, facts: Facts) -> str:
     if facts.divisor > 1:
         lines.append(
             f"The tests' sizes are those of the file, halved up to {facts.divisor.bit_length() - 1} times "
-            f"and none below {facts.kept}."
+            f"and none below {facts.kept}; the arguments of `__init__` follow them."
         )
     return "\n".join(lines) + "\n"
 

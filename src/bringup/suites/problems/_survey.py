@@ -80,7 +80,8 @@ def _examined(contract: Contract, name: str, text: str, options: Options) -> Fac
         nbytes=nbytes,
         copies=copies,
         document=inspect.getdoc(problem.root) or "" if problem.root.__doc__ else "",
-        init={key: value for key, value in init.items() if isinstance(value, int | float | str | bool | list | tuple)},
+        init={key: repr(value) for key, value in init.items() if isinstance(value, int | float | str | list | tuple)},
+        defaults=problem.defaults(init),
     )
 
 
