@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SURVEY = "bringup.suites.problems._survey"
 CATEGORY = "Problem"
-_AT_ONCE = 8  # files for one start of PyTorch
+_AT_ONCE = 32  # files for one start of PyTorch
 
 
 class ProblemSuite(ListedSuite):

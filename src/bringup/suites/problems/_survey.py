@@ -9,8 +9,9 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -173,44 +174,83 @@ def _same(one: list[torch.Tensor], other: list[torch.Tensor], relative: float = 
     )
 
 
-def _in_fork(contract: Contract, name: str, text: str, options: Options) -> Facts:
-    """Examine a file in a fork of this process, which it may end."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
+class _Fork:
+    """One file, examined in a fork of this process, which it may end."""
+
+    def __init__(self, bundle: Bundle, name: str) -> None:
+        self.name, self.data = name, b""
+        self.deadline = time.monotonic() + SECONDS
+        self.pipe, writing = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            os.close(self.pipe)
+            _answer(writing, bundle.contract, name, bundle.files[name], bundle.options)
+        os.close(writing)
+
+    def read(self) -> bool:
+        """Take what has come; False where nothing more will."""
+        part = os.read(self.pipe, 1 << 16)
+        self.data += part
+        return bool(part)
+
+    def end(self, late: bool) -> Facts:
+        """Return what was found out. `late`: its time is over."""
+        os.close(self.pipe)
+        os.kill(self.process, signal.SIGKILL)
+        _, status = os.waitpid(self.process, 0)
+        if late:
+            return Facts(error=f"took longer than {SECONDS} seconds; cut its sizes with ?memory=16M")
         try:
-            limit_memory()
-            with open(os.devnull, "w") as nothing:
-                os.dup2(nothing.fileno(), 1)
-                os.dup2(nothing.fileno(), 2)
-            data = examine(contract, name, text, options).model_dump_json().encode()
-            while data:
-                data = data[os.write(writing, data) :]
-        finally:
-            os._exit(0)
-    os.close(writing)
-    deadline, data = time.monotonic() + SECONDS, b""
-    while (left := deadline - time.monotonic()) > 0 and select.select([reading], [], [], left)[0]:
-        part = os.read(reading, 1 << 16)
-        if not part:
-            break
-        data += part
-    late = time.monotonic() >= deadline
-    os.close(reading)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    if late:
-        return Facts(error=f"took longer than {SECONDS} seconds; cut its sizes with ?memory=16M")
+            return Facts.model_validate_json(self.data)
+        except ValueError:
+            ended = (
+                f"by signal {os.WTERMSIG(status)}"
+                if os.WIFSIGNALED(status)
+                else f"with code {os.waitstatus_to_exitcode(status)}"
+            )
+            return Facts(error=f"ended its process {ended}; it may need more memory than there is")
+
+
+def _answer(writing: int, contract: Contract, name: str, text: str, options: Options) -> NoReturn:
     try:
-        return Facts.model_validate_json(data)
-    except ValueError:
-        ended = (
-            f"by signal {os.WTERMSIG(status)}"
-            if os.WIFSIGNALED(status)
-            else f"with code {os.waitstatus_to_exitcode(status)}"
-        )
-        return Facts(error=f"ended its process {ended}; it may need more memory than there is")
+        limit_memory()
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), 1)
+            os.dup2(nothing.fileno(), 2)
+        data = examine(contract, name, text, options).model_dump_json().encode()
+        while data:
+            data = data[os.write(writing, data) :]
+    finally:
+        os._exit(0)
+
+
+def _together(bundle: Bundle, names: Iterable[str], most: int) -> Iterator[tuple[str, Facts]]:
+    """Examine files, `most` at once, in the order in which they end."""
+    left, running = list(names), dict[int, _Fork]()
+    while left or running:
+        while left and len(running) < most:
+            fork = _Fork(bundle, left.pop(0))
+            running[fork.pipe] = fork
+        wait = max(min(fork.deadline for fork in running.values()) - time.monotonic(), 0.0)
+        ready = select.select(list(running), [], [], wait)[0]
+        late = [pipe for pipe, fork in running.items() if pipe not in ready and time.monotonic() >= fork.deadline]
+        for pipe in (*late, *(pipe for pipe in ready if not running[pipe].read())):
+            fork = running.pop(pipe)
+            yield fork.name, fork.end(pipe in late)
+
+
+def survey(bundle: Bundle, most: int) -> Iterator[tuple[str, Facts]]:
+    """Examine all files of a bundle, `most` at once; what was refused beside others is examined alone again.
+
+    So what a file is does not depend on how many processors examine, which share memory and time.
+    """
+    again: list[str] = []
+    for name, facts in _together(bundle, bundle.files, most):
+        if facts.error and most > 1:
+            again.append(name)
+        else:
+            yield name, facts
+    yield from _together(bundle, again, 1)
 
 
 def main() -> None:
@@ -220,8 +260,8 @@ def main() -> None:
     bundle = Bundle.model_validate_json(Path(where).read_text(encoding="utf-8"))
     torch.set_num_threads(1)
     found = {}
-    for number, (name, text) in enumerate(bundle.files.items(), start=1):
-        found[name] = _in_fork(bundle.contract, name, text, bundle.options).model_dump(mode="json")
+    for number, (name, facts) in enumerate(survey(bundle, len(os.sched_getaffinity(0))), start=1):
+        found[name] = facts.model_dump(mode="json")
         print(json.dumps({"done": number, "total": len(bundle.files), "name": name}), flush=True)
     Path(out).write_text(json.dumps(found), encoding="utf-8")
 
