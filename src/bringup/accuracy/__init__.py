@@ -6,12 +6,13 @@ here depends on the instructions, threads or libraries of the host. docs/decisio
 """
 
 from bringup.accuracy._chance import ALARM, balanced, follows, independent
+from bringup.accuracy._conditions import spread
 from bringup.accuracy._limits import COMPLETE, Arithmetic, Limit, Limits, Standard
 from bringup.accuracy._numbers import FLOATS, PRECISION
 from bringup.accuracy._table import KINDS, Kind, Rule, rule_of, table
-from bringup.accuracy._twin import copy_arguments
+from bringup.accuracy._twin import OwnTwin, Twin, copy_arguments, leaves
 
 __all__ = [
-    "ALARM", "COMPLETE", "FLOATS", "KINDS", "PRECISION", "Arithmetic", "Kind", "Limit", "Limits", "Rule", "Standard",
-    "balanced", "copy_arguments", "follows", "independent", "rule_of", "table",
+    "ALARM", "COMPLETE", "FLOATS", "KINDS", "PRECISION", "Arithmetic", "Kind", "Limit", "Limits", "OwnTwin", "Rule",
+    "Standard", "Twin", "balanced", "copy_arguments", "follows", "independent", "leaves", "rule_of", "spread", "table",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from bringup.accuracy._open import OPEN
 from bringup.accuracy._poles import POLES
 from bringup.accuracy._positions import POSITIONS
 from bringup.accuracy._table import Rule, rule_of
-from bringup.accuracy._twin import Twin, leaves
+from bringup.accuracy._twin import OwnTwin, Twin, leaves
 
 SMALLEST_STEP = 2.0**-149  # between subnormal numbers of float32
 LOST_SQUARES = 2.0**-63 * math.sqrt(2)  # a root of n / (n - 1) squares that are no normal numbers of float32, 2**-126
@@ -214,6 +214,8 @@ class Standard:
         data = self.rule.kind in ("rounding", "composite") and not any(t.is_floating_point() for t in leaves(given))
         twin = Twin(self.reference, args, dict(kwargs), scalars=self.operator not in FACTORIES, integers=data)
         try:
+            if isinstance(self.reference, OwnTwin) and self.rule.kind == "composite":
+                return self._elsewhere(self.reference, args, twin, expected, floats)
             exact = leaves(list(twin.run()))
             if [t.shape for t in exact] != [t.shape for t in expected]:  # a number that is rounded decides about a size
                 twin = Twin(self.reference, args, dict(kwargs), scalars=False, integers=data)
@@ -236,12 +238,28 @@ class Standard:
             else [_at_poles(limit, tensor, *poles) for limit, tensor in zip(found, expected, strict=True)]
         )
 
-    def _errors(self, twin: Twin, exact: list[torch.Tensor]) -> list[Error]:
-        """Return for each tensor the error that arithmetic may make beside the last rounding."""
+    def _elsewhere(
+        self, reference: OwnTwin, args: Any, twin: Twin, expected: list[torch.Tensor], floats: tuple[torch.dtype, ...]
+    ) -> list[Limit | None] | str:
+        """The same of a reference that computes its own twin; its arguments stay as they are, bit for bit."""
+        exact, moved = reference.twin(args, integers=twin.integers)
+        if [t.shape for t in exact] != [t.shape for t in expected[: len(exact)]]:
+            return "in double precision the result has another shape"
+        errors = self._errors(twin, exact, moved)
+        found = [
+            self._limit(tensor, one, made, None) if tensor.dtype in floats and one.dtype is torch.float64 else None
+            for tensor, one, made in zip(expected, exact, errors, strict=False)
+        ]
+        return found + [None] * (len(expected) - len(found))
+
+    def _errors(self, twin: Twin, exact: list[torch.Tensor], moved: list[torch.Tensor] | None = None) -> list[Error]:
+        """Return for each tensor the error that arithmetic may make beside the last rounding.
+
+        `moved`: the results' `spread`, where it is known already.
+        """
         rule = self.rule
         if rule.kind == "accumulating":
             return self._sums(twin, exact)
-        data = [t.detach().double().abs() for t in leaves([twin.args, twin.kwargs]) if t.is_floating_point()]
         found = [Error() for _ in exact]
         spreads = rule.spread
         if rule.kind == "composite":
@@ -249,11 +267,12 @@ class Standard:
             spreads = max(1.0, rule.spread) * (8 + 4 * math.sqrt(terms))
         if spreads:
             words = "and what rounding its arguments to float32 can change"
-            moved = spread(twin, exact)
+            moved = spread(twin, exact) if moved is None else moved
             found = [Error(spreads * one, one, words) for one in moved]
         sizes: Any = 1.0 if rule.one else 0.0
         extra: Any = rule.one
         if rule.argument:
+            data = [t.detach().double().abs() for t in leaves([twin.args, twin.kwargs]) if t.is_floating_point()]
             size = max((float(t.max()) for t in data if t.numel()), default=0.0)
             size = size if rule.kind == "composite" else sum(data)
             extra, sizes = extra + rule.argument * size, sizes + size

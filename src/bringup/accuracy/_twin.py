@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch.utils import _pytree as pytree
@@ -81,7 +81,7 @@ class Twin:
             args, kwargs = pytree.tree_map(_promoted, (args, kwargs))
         if scalars:
             args, kwargs = pytree.tree_map(as_float32, (args, kwargs))
-        self.args, self.kwargs = args, kwargs
+        self.args, self.kwargs, self.integers = args, kwargs, integers
 
     def run(self, change: Change | None = None, scalar: Callable[[float], float] | None = None) -> Any:
         """Return (result, arguments after the call) with every storage changed; raises what PyTorch raises."""
@@ -90,6 +90,18 @@ class Twin:
             args, kwargs = pytree.tree_map(lambda v: scalar(v) if type(v) in (int, float) else v, (args, kwargs))
         with double():
             return self.function(*args, **kwargs), args, kwargs
+
+
+@runtime_checkable
+class OwnTwin(Protocol):
+    """A reference that computes its twin itself, since it runs elsewhere: far from the data, or on a faster device.
+
+    Its arguments stay as they are.
+    """
+
+    def twin(self, arguments: Sequence[Any], *, integers: bool) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Return the results in float64, and the `spread` of each, on the host; `integers` as `Twin` takes it."""
+        ...
 
 
 @contextmanager
@@ -113,7 +125,7 @@ def perturbation(size: float, draw: int) -> Change:
     """
 
     def change(flat: torch.Tensor) -> torch.Tensor:
-        number = torch.arange(flat.numel(), dtype=torch.int64)
+        number = torch.arange(flat.numel(), dtype=torch.int64, device=flat.device)
         mixed = (number + 1 + 1000003 * draw) * 0x9E3779B1 % (1 << 32)
         mixed = ((mixed ^ (mixed >> 15)) * 0x5EBCA6B5) % (1 << 32)
         share = ((mixed ^ (mixed >> 13)) % (1 << 24)).to(torch.float64) / (1 << 23) - 1

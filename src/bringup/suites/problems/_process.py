@@ -1,6 +1,7 @@
 """A problem's own process: files are code of other people, and run neither in the judge nor beside its expected values.
 
-The process has a limit of memory and no GPU; each answer has a limit of time. Between the two go frames of tensors.
+The process has a limit of memory, or a GPU where the suite's option `device` asks for one; each answer has a limit of
+time. Between the two go frames of tensors.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import weakref
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
+from bringup.accuracy import Twin, leaves, spread
 from bringup.errors import BringupError
 from bringup.suites.problems._bundle import Contract
 from bringup.suites.problems._facts import Facts
@@ -35,10 +38,12 @@ class ProblemFault(BringupError):
 class ProblemProcess:
     """The parent's side: one process for one problem file."""
 
-    def __init__(self, contract: Contract, name: str, text: str, facts: Facts) -> None:
-        """Start it; nothing is asked yet."""
+    def __init__(self, contract: Contract, name: str, text: str, facts: Facts, device: str = "cpu") -> None:
+        """Start it; nothing is asked yet. `device`: where references are computed, `cpu` or `cuda`."""
         self.name = name
-        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+        if device == "cpu":
+            environment["CUDA_VISIBLE_DEVICES"] = ""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bringup.suites.problems._process"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
@@ -51,6 +56,7 @@ class ProblemProcess:
             "divisor": facts.divisor,
             "kept": facts.kept,
             "training": facts.gradients > 0,
+            "device": device,
         }
 
     def ask(self, **request: Any) -> Any:
@@ -120,6 +126,9 @@ class _Server:
     def __init__(self, hello: dict[str, Any]) -> None:
         self.problem = Problem(hello["contract"], hello["name"], hello["text"], hello["divisor"], hello["kept"])
         self.training = hello["training"]
+        self.device = hello["device"]
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise ProblemError("option device=cuda: PyTorch finds no GPU here; leave it out")
         self.calls: dict[tuple[str, int], Call] = {}
 
     def answer(self, request: dict[str, Any]) -> Any:
@@ -133,17 +142,42 @@ class _Server:
             return {"arguments": arguments, "init": list(self.problem.init(sizes).values())}
         if key not in self.calls:
             self.answer({**request, "do": "build", "seed": 0})
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64 if request["double"] else torch.float32)
+        arguments = [self._placed(one) for one in request["arguments"]]
         try:
-            return self.calls[key](*request["arguments"])
+            if request["do"] == "twin":
+                return [_on_host(made) for made in self._twin(self.calls[key], arguments, request["integers"])]
+            return _on_host(self._called(self.calls[key], arguments, request["double"]))
+        finally:
+            if self.device == "cuda":  # what a timed candidate may need
+                torch.cuda.empty_cache()
+
+    def _placed(self, value: Any) -> Any:
+        return value.to(self.device) if isinstance(value, torch.Tensor) else value
+
+    def _called(self, call: Call, arguments: list[Any], double: bool) -> Any:
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64 if double else torch.float32)
+        try:
+            return call(*arguments)
         finally:
             torch.set_default_dtype(before)
+
+    def _twin(self, call: Call, arguments: list[Any], integers: bool) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Return the results in float64, and how far each moves: see `bringup.accuracy.OwnTwin`."""
+        twin = Twin(call, arguments, {}, integers=integers)
+        result, args, kwargs = twin.run()
+        count = len(leaves(result))
+        return leaves(result), spread(twin, leaves([result, args, kwargs]))[:count]
+
+
+def _on_host(value: Any) -> Any:
+    return pytree.tree_map(lambda one: one.cpu() if isinstance(one, torch.Tensor) else one, value)
 
 
 def main() -> None:
     """Serve until the parent closes its end."""
-    limit_memory()
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":  # CUDA reserves more addresses than the machine has memory
+        limit_memory()
     torch.set_num_threads(1)
     reading, writing = os.dup(0), os.dup(1)
     with open(os.devnull, "r+") as nothing:  # the file may print

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -34,6 +35,13 @@ class Reference:
         return self._process.ask(
             do="call", arguments=list(arguments), double=double, which=self._which, number=self._number
         )
+
+    def twin(self, arguments: Sequence[Any], *, integers: bool) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """See `bringup.accuracy.OwnTwin`: the process computes all of it, so that only results travel."""
+        exact, moved = self._process.ask(
+            do="twin", arguments=list(arguments), integers=integers, which=self._which, number=self._number
+        )
+        return exact, moved
 
     def local(self) -> Call:
         """Return the reference in this process."""
