@@ -130,6 +130,10 @@ def report(gate: Suite, found: dict[str, dict[str, Any]]) -> None:
     """Print the table, and why the rest is not in it."""
     names = [operator.name for operator in gate.operators()]
     right = {name: found[name] for name in names if name in found and found[name]["verdict"] == "passed"}
+    for name in sorted(right, key=lambda name: int(name.partition("_")[0]) if name[0].isdigit() else 0):
+        times = right[name]["times"] or {}
+        ratios = [f"{times[b] / times['kernel']:8.2f}" if b in times else f"{'':8}" for b in (EAGER, COMPILE)]
+        print(f"{name:48} {times['kernel'] * 1e6:10.1f} us  eager x {ratios[0]}  compile x {ratios[1]}")
     print(f"{'fast_p over ' + str(len(names)) + ' problems':28}" + "".join(f"{f'p = {p:g}':>10}" for p in FASTER))
     for baseline in (EAGER, COMPILE):
         timed = [line["times"] for line in right.values() if line["times"] and baseline in line["times"]]
