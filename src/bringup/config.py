@@ -73,6 +73,7 @@ class PromptsConfig(Section):
     patches: bool = True  # take edits of the module before in the place of a whole one, and say so
 
 
+DEVICES = "BRINGUP_DEVICES"  # variable with the user's CUDA_VISIBLE_DEVICES, for processes that themselves see no GPU
 NO_CACHE = "none"  # in the place of the folder of compiled kernels
 
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from bringup.candidate import Candidate
 from bringup.errors import BringupError, ConfigError
 from bringup.judge import JobTemplate, open_judge
 from bringup.suites import get_suite
+from bringup.suites.problems._facts import Facts
+from bringup.suites.problems._process import ProblemProcess
 from bringup.suites.problems._program import Call, Problem, divided
 from bringup.suites.problems._reference import Reference
 
@@ -218,6 +222,27 @@ def test_references_on_a_device_are_an_option_and_other_suites_keep_their_digest
     if not torch.cuda.is_available():
         with pytest.raises(BringupError, match="device=cuda: PyTorch finds no GPU here"):
             there.materialise("optimized_fm", "bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("device", "named", "seen"), [("cpu", "all", ""), ("cuda", "all", None), ("cuda", "3", "3"), ("cuda", None, "")]
+)
+def test_a_problem_s_process_sees_a_gpu_only_where_the_suite_asks(monkeypatch, device, named, seen):
+    """The judge hides GPUs from its own processes, and keeps the user's choice in a variable."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("BRINGUP_DEVICES", raising=False)
+    if named is not None:
+        monkeypatch.setenv("BRINGUP_DEVICES", named)
+    started = []
+    real = subprocess.Popen
+
+    def popen(command, **options):
+        started.append(options["env"].get("CUDA_VISIBLE_DEVICES"))
+        return real([sys.executable, "-c", ""], **options)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    ProblemProcess("modules", "one", "", Facts(), device).close()
+    assert started == [seen]
 
 
 def test_a_packed_suite_is_the_same_without_its_files(folder, tmp_path):

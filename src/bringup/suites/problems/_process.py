@@ -21,6 +21,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from bringup.accuracy import Twin, leaves, spread
+from bringup.config import DEVICES
 from bringup.errors import BringupError
 from bringup.suites.problems._bundle import Contract
 from bringup.suites.problems._facts import Facts
@@ -44,6 +45,10 @@ class ProblemProcess:
         environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
         if device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
+        elif DEVICES in environment:  # the judge's own processes see none
+            environment["CUDA_VISIBLE_DEVICES"] = environment[DEVICES]
+            if environment[DEVICES] == "all":
+                del environment["CUDA_VISIBLE_DEVICES"]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bringup.suites.problems._process"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
