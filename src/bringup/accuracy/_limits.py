@@ -100,6 +100,11 @@ class Arithmetic:
     subnormals: bool = True  # else it may take them for zeros, in arguments and results
     doubles: bool = True  # else a float64 result holds what float32 arithmetic finds
 
+    @property
+    def floats(self) -> tuple[torch.dtype, ...]:
+        """Dtypes of results that are held to the bound of float32 arithmetic and of the dtype."""
+        return FLOATS if self.doubles else (*FLOATS, torch.float64)
+
 
 COMPLETE = Arithmetic()
 
@@ -132,9 +137,8 @@ class Standard:
 
         `after`: (args, kwargs) as the reference left them. The same on every host, but for the last bits of float64.
         """
-        floats = FLOATS if arithmetic.doubles else (*FLOATS, torch.float64)
-        found = self._limits(args, kwargs, expected, after, floats)
-        return found if arithmetic.subnormals else self._flushing(found, args, kwargs, expected, after, floats)
+        found = self._limits(args, kwargs, expected, after, arithmetic)
+        return found if arithmetic.subnormals else self._flushing(found, args, kwargs, expected, after, arithmetic)
 
     def _flushing(
         self,
@@ -143,14 +147,14 @@ class Standard:
         kwargs: Mapping[str, Any],
         expected: Any,
         after: Any,
-        floats: tuple[torch.dtype, ...],
+        arithmetic: Arithmetic,
     ) -> Limits:
         """Return limits that leave it to each element whether it is computed from flushed arguments."""
         other: list[tuple[torch.Tensor, Limit] | None] = [None] * (len(found.outputs) + len(found.after))
         given = flushed_arguments(args, kwargs)
         made = called(self.reference, *given) if given is not None else None
         if given is not None and made is not None and same_kind([expected, list(after)], [made[0], list(made[1])]):
-            limits = self._limits(*given, *made, floats)
+            limits = self._limits(*given, *made, arithmetic)
             tensors = [*leaves(made[0]), *leaves(list(made[1]))]
             same = Limit("bit for bit", zero_sign=False)
             other = [
@@ -168,7 +172,7 @@ class Standard:
         return Limits(merged[: len(found.outputs)], merged[len(found.outputs) :], found.reason)
 
     def _limits(
-        self, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any, floats: tuple[torch.dtype, ...]
+        self, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any, arithmetic: Arithmetic
     ) -> Limits:
         rule = self.rule
         outputs, inputs = leaves(expected), leaves(list(after))
@@ -186,7 +190,7 @@ class Standard:
         if self.postprocessed:
             return Limits([None] * len(outputs), [None] * len(inputs), "functions of the result are compared")
         empty = {name: torch.zeros_like(kwargs[name]) for name in self.written}
-        found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs], len(outputs), floats)
+        found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs], len(outputs), arithmetic)
         if isinstance(found_limits, str):
             return Limits([None] * len(outputs), [None] * len(inputs), found_limits)
         bounds = found_limits[: len(outputs)]
@@ -205,10 +209,10 @@ class Standard:
         return Limits(bounds, found_limits[len(outputs) :])
 
     def _bounds(
-        self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor], outputs: int,
-        floats: tuple[torch.dtype, ...],
-    ) -> list[Limit | None] | str:  # fmt: skip
+        self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor], outputs: int, arithmetic: Arithmetic
+    ) -> list[Limit | None] | str:
         """Return the limits of results and arguments afterwards; the first `outputs` of `expected` are results."""
+        floats = arithmetic.floats
         if not any(tensor.dtype in floats for tensor in expected):
             return [None] * len(expected)
         # Integers are data where there is nothing else; beside floating-point tensors they may be indices.
