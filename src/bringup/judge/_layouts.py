@@ -8,7 +8,7 @@ import random
 import torch
 
 OFFSETS = (1, 3, 7, 16, 64, 129)  # elements before the first one; the multiples of 16 are those that Triton tells apart
-STEPS = (1, 1, 2, 3, 5, 16)  # between neighbours
+STEPS = (1, 2, 3, 5, 16)  # between neighbours
 PADDING = (0, 0, 1, 3, 16)  # elements behind each row
 TAIL = 5  # elements behind the last one
 EXPANDED = 0.2  # how often memory is shared by a stride of 0, which the published cases have, and not by windows
@@ -38,14 +38,16 @@ def scattered(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
 def overlapping(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor | None:
     """Return a tensor of the same shape, of the same values but fewer of them, elements of which share memory.
 
-    Windows that lie on one another (`unfold`), or a dimension of stride 0 (`expand`). None where nothing can be shared.
+    Windows that lie on one another (`unfold`), or dimensions of stride 0 (`expand`). None where nothing can be shared.
     """
     long = [dim for dim in range(tensor.dim()) if tensor.shape[dim] > 1]
     if not long:
         return None
     if len(long) < 2 or chance.random() < EXPANDED:
-        dim = chance.choice(long)
-        return tensor.narrow(dim, 0, 1).clone(memory_format=torch.contiguous_format).expand(tensor.shape)
+        chosen = chance.sample(long, chance.randint(1, len(long)))
+        sizes = [1 if dim in chosen else size for dim, size in enumerate(tensor.shape)]
+        first = tensor[tuple(slice(size) for size in sizes)]
+        return first.clone(memory_format=torch.contiguous_format).expand(tensor.shape)
     *_, outer, inner = long
     strides, reach = [0] * tensor.dim(), 1
     for dim in reversed(range(tensor.dim())):
