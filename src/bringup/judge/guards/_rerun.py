@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -108,7 +109,7 @@ class Rerunner:
         standard = case.inputs.standard
         if standard is None or standard.rule.kind == "undefined" or case.inputs.postprocess is not None:
             return False
-        return get_suite(self.operator.suite).free(self.operator.name) and _finite(t for _, t in case.tensors)
+        return _free(self.operator.suite, self.operator.name) and _finite(t for _, t in case.tensors)
 
     def fits(self, case: CaseJudge) -> bool:
         """Whether the reference is right, finite and the same however arguments lie in memory, on other values."""
@@ -124,7 +125,7 @@ class Rerunner:
 
     def told(self, family: str) -> bool:
         """Whether the suite's prompts speak of a family of tests."""
-        families = get_suite(self.operator.suite).words.families
+        families = _families(self.operator.suite)
         return families is None or family in families
 
     def data(self, case: CaseJudge) -> list[int]:
@@ -192,6 +193,17 @@ class Rerunner:
     def failed(self, guard: str, words: str, outcome: Outcome, case: CaseJudge) -> Outcome:
         """Return a failure in a rerun, with the circumstances in its summary."""
         return replace(outcome, guard=guard, summary=words + outcome.summary).with_call(case)
+
+
+# A suite is made anew whenever it is asked for, which takes longer than a call.
+@functools.lru_cache(maxsize=256)
+def _free(suite: str, operator: str) -> bool:
+    return get_suite(suite).free(operator)
+
+
+@functools.lru_cache(maxsize=16)
+def _families(suite: str) -> tuple[str, ...] | None:
+    return get_suite(suite).words.families
 
 
 def _finite(tensors: Iterable[torch.Tensor]) -> bool:
