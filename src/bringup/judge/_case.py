@@ -242,6 +242,41 @@ class CaseJudge:
         """Whether the answer to another case would be right for this one."""
         return self._differs(self.answer(), other.answer()) is None
 
+    def agrees(self, other: CaseJudge) -> bool:
+        """Whether the reference answers another call as this one, arguments afterwards included, and as is right here.
+
+        Compared is as a candidate's answer would be. PyTorch's own kernels may differ by how arguments lie in memory.
+        """
+        own, theirs = self.expected(self.inputs), other.expected(other.inputs)
+        post = self.inputs.postprocess or (lambda value: value)
+        if any(self._differs(post(own[0]), post(answer[0])) is not None for answer in (own, theirs)):
+            return False
+        after, others = _compare.input_paths(*own[1:]), _compare.input_paths(*theirs[1:])
+        return len(after) == len(others) and not any(
+            self._differs_after(number, one, tensor, path)
+            for number, ((path, one), (_, tensor)) in enumerate(zip(after, others, strict=True))
+        )
+
+    def same_bits(self, other: CaseJudge) -> bool:
+        """Whether the reference gives both calls the same results bit for bit, and leaves what it writes the same."""
+        own, theirs = self.expected(self.inputs), other.expected(other.inputs)
+        outputs = [_codec.tensors_of(answer, "") for answer in (own[0], theirs[0])]
+        if len(outputs[0]) != len(outputs[1]) or not all(
+            same_bits(one, two) for (_, one), (_, two) in zip(*outputs, strict=True)
+        ):
+            return False
+        after, others = _compare.input_paths(*own[1:]), _compare.input_paths(*theirs[1:])
+        return all(
+            same_bits(old, two) or same_bits(one, two)
+            for (_, old), (_, one), (_, two) in zip(other.tensors, after, others, strict=True)
+        )
+
+    def _differs_after(self, number: int, one: torch.Tensor, other: torch.Tensor, path: str) -> Mismatch | None:
+        """What is wrong with an argument after the call, where `one` is the reference's."""
+        limit = self.limits.after[number] if self.limits.after else None
+        limits = {path: limit} if limit is not None else None
+        return _compare.compare(one, other, self.inputs.rtol, self.inputs.atol, path, limits)
+
     def accepts(self, tensors: NamedTensors) -> bool:
         """Whether these tensors, in order, would be the right answer."""
         wanted = _codec.tensors_of(self.answer(), "output")
@@ -324,17 +359,14 @@ class CaseJudge:
         """
         if len(after) != len(self.tensors):
             return Mismatch(aspect="mutation", output="arguments after the call", message="a container was changed")
-        inputs = self.inputs
         for number, ((path, old), (_, new), (_, reference)) in enumerate(zip(self.tensors, after, wanted, strict=True)):
             where = f"{path} after the call"
             if self.inputs.postprocess is not None and self._returned(reference):
                 found = None  # compared as an output: functions of it
             elif not same_bits(old, reference) or (
-                not same_bits(old, new) and self._may_write and written(inputs, number)
+                not same_bits(old, new) and self._may_write and written(self.inputs, number)
             ):
-                limit = self.limits.after[number] if self.limits.after else None
-                limits = {where: limit} if limit is not None else None
-                found = _compare.compare(reference, new, inputs.rtol, inputs.atol, where, limits)
+                found = self._differs_after(number, reference, new, where)
             elif same_bits(old, new):
                 found = None
             else:

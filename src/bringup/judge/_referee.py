@@ -315,10 +315,9 @@ class Judging:
             rerun, began = Rerunner(self), time.monotonic()
             try:
                 for cases in by_dtype.values():
-                    for case in guard.choose(cases):
-                        outcome = guard.check(rerun, case)
-                        if outcome is not None:
-                            return outcome.with_call(case), case.inputs
+                    if (found := guard.sweep(rerun, cases)) is not None:
+                        outcome, case = found
+                        return outcome.with_call(case), case.inputs
             finally:
                 self.reruns[guard.id] = {"runs": rerun.runs, "seconds": round(time.monotonic() - began, 4)}
         return None
