@@ -269,24 +269,28 @@ def _lines(path: Path) -> list[str]:
 async def run(options: argparse.Namespace, studies: list[Study], small: dict[str, Operator]) -> None:
     """Measure until all is done or the minutes are over."""
     freedom = freedom_of(get_target(options.target))
-    async with open_judge(options.target) as judge:
-        with options.out.open("a", encoding="utf-8") as out:
-            bench = Bench(options, judge, out)
-            names = list(dict.fromkeys(study.operator.name for study in studies))
-            for number, name in enumerate(names):
-                bench.turn(len(names) - number)
-                mine = [study for study in studies if study.operator.name == name]
-                for study in mine:
-                    await bench.study(study, small[name], [other for other in mine if other is not study])
-            if options.nodes:
-                for number, name in enumerate(names):
-                    bench.turn(len(names) - number)
+    names = list(dict.fromkeys(study.operator.name for study in studies))
+    left = [*names, *(names if options.nodes else [])]  # first all are measured, then all are tuned
+    with options.out.open("a", encoding="utf-8") as out:
+
+        async def work() -> None:
+            async with open_judge(options.target) as judge:  # of its own, which keeps a problem's bounds
+                bench = Bench(options, judge, out)
+                while left:
+                    bench.turn(-(-len(left) // options.jobs))
+                    tunes, name = len(left) <= len(names) and bool(options.nodes), left.pop(0)
                     mine = [study for study in studies if study.operator.name == name]
+                    if not tunes:
+                        for study in mine:
+                            await bench.study(study, small[name], [other for other in mine if other is not study])
+                        continue
                     open_ = mine.copy()
                     while open_ and not bench.late():
                         open_ = [study for study in open_ if not bench.late() and await bench.tune(study, freedom)]
                     for study in mine:
                         await bench.finish(study)
+
+        await asyncio.gather(*(work() for _ in range(options.jobs)))
 
 
 def report(studies: list[Study], timed: bool) -> None:
@@ -319,6 +323,7 @@ def main() -> None:
     parser.add_argument("--references", default="cuda", choices=["cuda", "cpu"], help="where float64 is computed")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--nodes", type=int, default=0, help="choices of the parameter tuner for each size")
+    parser.add_argument("--jobs", type=int, default=1, help="problems at once; times are taken one after another")
     parser.add_argument("--seconds", type=float, default=0.5, help="of the repeats of one kernel, at most")
     parser.add_argument("--memory", type=int, default=8192, help="megabytes that a candidate may use")
     parser.add_argument("--diagnose", action="store_true", help="say what bounds the fastest: takes half a minute each")

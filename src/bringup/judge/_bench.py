@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from bringup.device import Fault, Stopwatch, TimedEngine
 from bringup.device.machine import Machine
 from bringup.device.prepared import Prepared
+from bringup.device.sharing import alone
 from bringup.device.tape import BadTape, Tape, digest_of, unpack
-from bringup.judge._alone import alone
 from bringup.judge._turns import Side, take_turns
 from bringup.judge.measuring import COMPILE, EAGER, Timing
 

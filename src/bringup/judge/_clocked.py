@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bringup.judge._alone import WAIT_SECONDS
+from bringup.device.sharing import WAIT_SECONDS
 from bringup.judge._bench import deadline
 from bringup.judge._case import CaseJudge, tape_name
 from bringup.judge._device import Device, DeviceLost

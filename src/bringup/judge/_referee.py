@@ -24,8 +24,8 @@ import torch
 from bringup.accuracy import Limits
 from bringup.config import JudgeLimits
 from bringup.device import frames
+from bringup.device.sharing import beside_others, lock_of
 from bringup.judge import _codec
-from bringup.judge._alone import beside_others, lock_of
 from bringup.judge._case import Asked, CaseJudge, Expected, arithmetic_of, limits_of, tape_name
 from bringup.judge._compile_log import explained
 from bringup.judge._compiling import Compiling
@@ -48,7 +48,7 @@ from bringup.judge.job import JudgeJob, ReplayJob
 from bringup.judge.measuring import MeasureJob
 from bringup.judge.sandbox import SandboxFault
 from bringup.linter import computes, moves, read_allowance
-from bringup.suites import CaseInputs, argument_dtypes, get_suite
+from bringup.suites import CaseInputs, argument_dtypes, device_locks, get_suite
 from bringup.targets import Target
 from bringup.verdict import CaseId, CaseResult, Verdict
 
@@ -87,7 +87,8 @@ class Referee:
         self.limits: dict[tuple[str, CaseId], Limits] = {}
         self.modelled: OrderedDict[str, Any] = OrderedDict()  # baselines on a modelled clock, by digest: see _measuring
         self.scratch = tempfile.mkdtemp(prefix="judge-")
-        self.lock = lock_of(target)
+        # Times that are a model's are disturbed by nobody.
+        self.lock = lock_of(target.name, device_locks()) if target.clock == "device" else ""
 
     def serve(self) -> None:
         """Answer each job with a verdict."""

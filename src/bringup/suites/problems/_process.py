@@ -22,7 +22,9 @@ from torch.utils import _pytree as pytree
 
 from bringup.accuracy import Twin, leaves, spread
 from bringup.config import DEVICES
+from bringup.device.sharing import beside_others, lock_of
 from bringup.errors import BringupError
+from bringup.suites._cache import device_locks
 from bringup.suites.problems._bundle import Contract
 from bringup.suites.problems._facts import Facts
 from bringup.suites.problems._limits import limit_memory
@@ -62,6 +64,7 @@ class ProblemProcess:
             "kept": facts.kept,
             "training": facts.gradients > 0,
             "device": device,
+            "lock": lock_of(device, device_locks()) if device != "cpu" else "",
         }
 
     def ask(self, **request: Any) -> Any:
@@ -131,7 +134,7 @@ class _Server:
     def __init__(self, hello: dict[str, Any]) -> None:
         self.problem = Problem(hello["contract"], hello["name"], hello["text"], hello["divisor"], hello["kept"])
         self.training = hello["training"]
-        self.device = hello["device"]
+        self.device, self.lock = hello["device"], hello["lock"]
         if self.device == "cuda" and not torch.cuda.is_available():
             raise ProblemError("option device=cuda: PyTorch finds no GPU here; leave it out")
         self.calls: dict[tuple[str, int], Call] = {}
@@ -147,14 +150,15 @@ class _Server:
             return {"arguments": arguments, "init": list(self.problem.init(sizes).values())}
         if key not in self.calls:
             self.answer({**request, "do": "build", "seed": 0})
-        arguments = [self._placed(one) for one in request["arguments"]]
-        try:
-            if request["do"] == "twin":
-                return [_on_host(made) for made in self._twin(self.calls[key], arguments, request["integers"])]
-            return _on_host(self._called(self.calls[key], arguments, request["double"]))
-        finally:
-            if self.device == "cuda":  # what a timed candidate may need
-                torch.cuda.empty_cache()
+        with beside_others(self.lock):
+            arguments = [self._placed(one) for one in request["arguments"]]
+            try:
+                if request["do"] == "twin":
+                    return [_on_host(made) for made in self._twin(self.calls[key], arguments, request["integers"])]
+                return _on_host(self._called(self.calls[key], arguments, request["double"]))
+            finally:
+                if self.device == "cuda":  # what a timed candidate may need
+                    torch.cuda.empty_cache()
 
     def _placed(self, value: Any) -> Any:
         return value.to(self.device) if isinstance(value, torch.Tensor) else value

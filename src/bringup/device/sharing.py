@@ -1,4 +1,4 @@
-"""Who takes times has the device alone: calls of several workers share a lock, the clock takes it for itself.
+"""Who takes times has the device alone: all others who use it share a lock, the clock takes it for itself.
 
 One lock a device and user, so that several runs on one machine do not disturb each other either.
 """
@@ -12,20 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bringup.suites import cache_directory
-from bringup.targets import Target
+from bringup.config import DEVICES
 
 WAIT_SECONDS = 600.0  # that the clock may wait for the calls of others
 
 
-def lock_of(target: Target) -> str:
-    """Return the path of the lock of a target's device; "" where times are a model's, which nobody disturbs."""
-    if target.clock == "model":
-        return ""
-    seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    folder = cache_directory().parent / "devices"
+def lock_of(device: str, folder: Path) -> str:
+    """Return the path of a device's lock in a folder of the user's: of the device that this process would open."""
     folder.mkdir(parents=True, exist_ok=True)
-    return str(folder / (re.sub(r"[^\w.-]+", "-", f"{target.name}-{seen}".strip("-")) + ".lock"))
+    seen = os.environ.get(DEVICES) or os.environ.get("CUDA_VISIBLE_DEVICES") or "all"
+    name = f"{device}-{seen}"
+    return str(folder / (re.sub(r"[^\w.-]+", "-", name) + ".lock"))
 
 
 @contextmanager

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from bringup.judge._alone import alone, beside_others, lock_of
-from bringup.targets import get_target
+import pytest
+
+from bringup.config import DEVICES
+from bringup.device.sharing import alone, beside_others, lock_of
 
 
 def test_nobody_calls_while_times_are_taken_and_calls_go_together(tmp_path: Path) -> None:
@@ -44,11 +46,10 @@ def test_nobody_calls_while_times_are_taken_and_calls_go_together(tmp_path: Path
     assert all(now == {"calls": 0, "clocks": 1} for kind, now in seen if kind == "clocks")
 
 
-def test_a_modelled_clock_needs_none_and_every_other_device_has_its_own() -> None:
-    assert lock_of(get_target("vpe:pe64")) == ""
-    one, other = lock_of(get_target("cuda")), lock_of(get_target("hip"))
-    assert one
-    assert other
-    assert one != other
-    with alone(""), beside_others(""):
+def test_every_device_has_a_lock_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DEVICES, "0")
+    one, other = lock_of("cuda", tmp_path / "locks"), lock_of("hip", tmp_path / "locks")
+    monkeypatch.setenv(DEVICES, "1")
+    assert len({one, other, lock_of("cuda", tmp_path / "locks")}) == 3
+    with alone(one), alone(other), alone(""), beside_others(""):
         pass
