@@ -101,25 +101,39 @@ async def run(options: argparse.Namespace, gate: Suite, kernels: dict[str, Candi
     timed = get_suite(f"kernelbench:{options.problems}{timed_at}")
     known, deadline = read(options.out, options.target), time.monotonic() + 60 * options.minutes
     template = JobTemplate(options.target, JudgeConfig(case_seconds=120), compiles=False)
-    async with open_judge(options.target) as judge:
+    left = [
+        name
+        for name, candidate in kernels.items()
+        if not gate.operator(name).exclusion
+        and not timed.operator(name).exclusion
+        and known.get(name, {}).get("source") != candidate.digest
+    ]
+    async with open_judge(options.target, jobs=options.jobs) as judge:
         with options.out.open("a", encoding="utf-8") as out:
-            for name, candidate in kernels.items():
-                if time.monotonic() > deadline:
-                    break
-                own, large = gate.operator(name), timed.operator(name)
-                if own.exclusion or large.exclusion or known.get(name, {}).get("source") == candidate.digest:
-                    continue
-                line = await measure(judge, template, candidate, own, large, options)
-                line |= {"format": FORMAT, "problem": name, "target": options.target, "source": candidate.digest}
-                out.write(json.dumps(line) + "\n")
-                out.flush()
-                print(f"{name:50} {line['verdict']:9} {line['summary'][:80]}", flush=True)
+
+            async def work() -> None:
+                while left and time.monotonic() < deadline:
+                    name = left.pop(0)
+                    line = await measure(
+                        judge, template, kernels[name], gate.operator(name), timed.operator(name), options
+                    )
+                    line |= {"format": FORMAT, "problem": name, "target": options.target}
+                    line["source"] = kernels[name].digest
+                    out.write(json.dumps(line) + "\n")
+                    out.flush()
+                    print(f"{name:50} {line['verdict']:9} {line['summary'][:80]}", flush=True)
+
+            await asyncio.gather(*(work() for _ in range(options.jobs)))
 
 
 def report(gate: Suite, found: dict[str, dict[str, Any]]) -> None:
     """Print the table, and why the rest is not in it."""
     names = [operator.name for operator in gate.operators()]
     right = {name: found[name] for name in names if name in found and found[name]["verdict"] == "passed"}
+    for name in sorted(right, key=lambda name: int(name.partition("_")[0]) if name[0].isdigit() else 0):
+        times = right[name]["times"] or {}
+        ratios = [f"{times[b] / times['kernel']:8.2f}" if b in times else f"{'':8}" for b in (EAGER, COMPILE)]
+        print(f"{name:48} {times['kernel'] * 1e6:10.1f} us  eager x {ratios[0]}  compile x {ratios[1]}")
     print(f"{'fast_p over ' + str(len(names)) + ' problems':28}" + "".join(f"{f'p = {p:g}':>10}" for p in FASTER))
     for baseline in (EAGER, COMPILE):
         timed = [line["times"] for line in right.values() if line["times"] and baseline in line["times"]]
@@ -147,6 +161,7 @@ def main() -> None:
     parser.add_argument("--gate", default="16M", help="bytes that the gate's sizes are cut to")
     parser.add_argument("--timed", default="256M", help="bytes that timed sizes are cut to; 0: the file's own sizes")
     parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--jobs", type=int, default=1, help="kernels judged at once; times are taken one after another")
     parser.add_argument("--seconds", type=float, default=1.0, help="of the repeats of one problem, at most")
     parser.add_argument("--diagnose", action="store_true", help="say what bounds it: takes half a minute each")
     parser.add_argument("--report", action="store_true")

@@ -171,7 +171,7 @@ def prepared(options: argparse.Namespace) -> list[Tuned]:
 async def run(options: argparse.Namespace, every: list[Tuned]) -> None:
     """Measure until all is done or the minutes are over."""
     deadline = time.monotonic() + 60 * options.minutes
-    async with open_judge(options.target) as judge:
+    async with open_judge(options.target, jobs=options.jobs) as judge:
         bench = Bench(options, judge)
         with options.out.open("a", encoding="utf-8") as out:
 
@@ -182,19 +182,25 @@ async def run(options: argparse.Namespace, every: list[Tuned]) -> None:
                 words = Choice(values=line["choice"])
                 print(f"{tuned.key:36} {line['verdict']:8} {tuned.fitness(line):7.3f}  {words}", flush=True)
 
+            async def search() -> None:
+                while open_ and time.monotonic() < searching:
+                    one = open_.pop(0)
+                    choice = one.next(options.nodes)
+                    if choice is not None:
+                        keep(one, await bench.measure(one, choice, "node"))
+                        open_.append(one)
+
+            async def finish() -> None:
+                while right and time.monotonic() < deadline:
+                    one = right.pop(0)
+                    keep(one, await bench.finish(one))
+
             # A quarter of the time is kept for judging and measuring what came out best.
             searching = deadline - 15 * options.minutes
             open_ = [one for one in every if one.final is None]
-            while open_ and time.monotonic() < searching:
-                for one in list(open_):
-                    choice = one.next(options.nodes)
-                    if choice is None or time.monotonic() >= searching:
-                        open_.remove(one)
-                        continue
-                    keep(one, await bench.measure(one, choice, "node"))
-            for one in every:
-                if one.final is None and one.start is not None and one.start["cases"] and time.monotonic() < deadline:
-                    keep(one, await bench.finish(one))
+            await asyncio.gather(*(search() for _ in range(options.jobs)))
+            right = [one for one in every if one.final is None and one.start is not None and one.start["cases"]]
+            await asyncio.gather(*(finish() for _ in range(options.jobs)))
 
 
 def report(every: list[Tuned]) -> None:
@@ -237,6 +243,7 @@ def main() -> None:
     parser.add_argument("--ops", default="*", help="globs, separated by commas")
     parser.add_argument("--nodes", type=int, default=24, help="choices for each kernel and dtype")
     parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--jobs", type=int, default=1, help="kernels judged at once; times are taken one after another")
     parser.add_argument("--seconds", type=float, default=0.3, help="of the repeats of one call, at most")
     parser.add_argument("--small", action="store_true", help="the small calls, which a modelled chip takes anyway")
     parser.add_argument("--diagnose", action="store_true", help="say what bounds it: takes half a minute each")

@@ -67,6 +67,16 @@ def test_edits_make_the_next_module() -> None:
     assert parse_reply(f"<think>\n{edit('a', 'b')}\n</think>\n{patch(GRID, EMPTY)}", MODULE) == found
 
 
+@pytest.mark.parametrize("indent", ["", "    ", "          "])
+def test_a_part_of_a_line_that_stands_once_may_be_replaced(indent: str) -> None:
+    part = edit(f"{indent}torch.empty_like(input)", f"{indent}torch.empty(5)")
+    found = parse_reply(patch(part), MODULE)
+    assert isinstance(found, Candidate)
+    assert found.source == MODULE.replace("torch.empty_like(input)", "torch.empty(5)")
+    # Two edits of one line stay what they are: nobody says in which order.
+    assert problem(patch(part, edit("out = torch", "made = torch"))).kind == "edits_overlap"
+
+
 def test_lines_can_go() -> None:
     found = parse_reply(patch(edit("    kernel_copy[(2,)](input, out, input.numel(), BLOCK=64)", "")), MODULE)
     assert isinstance(found, Candidate)
@@ -93,6 +103,11 @@ def test_without_a_module_edits_are_no_answer() -> None:
         (patch(edit("    out = torch.zeros_like(input)", "")), "edit_not_found", "The nearest is line 8: out = torch"),
         (patch(edit("out = torch.empty_like(input)", "")), "edit_not_found", "Lines 8 to 8 are the same with another"),
         (patch(edit("    return out\ndef wrapper(input):", "")), "edit_not_found", "not one after the other"),
+        (patch(edit("torch.empty_like(input)", "")), "edit_not_found", "line 8 holds it as a part; take whole"),
+        (patch(edit("input.numel()", "5")), "edit_not_found", "lines 9, 10 hold it as a part; take"),
+        (patch(edit("empty_lik", "zeros_lik")), "edit_not_found", "line 8 holds it as a part"),
+        (patch(edit("torch.empty_like(input)", "input\nx = 1")), "edit_not_found", "line 8 holds it as a part"),
+        (patch(edit("out = torch.empty_like(input)\n    kernel_copy", "x")), "edit_not_found", "is not in it: out ="),
         (patch(edit("completely other text", "")), "edit_not_found", "This line is not in it: completely other text"),
         (patch(GRID, edit("", "x = 1")), "bad_edit", "Edit 2 cannot be read: it looks for nothing"),
         (patch(edit("\n", "x = 1")), "bad_edit", "looks for nothing"),

@@ -15,20 +15,20 @@ def kernel_place(x_ptr, edges_ptr, place_ptr, rows, columns, d, edges, turns, FI
                  BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
-    least = tl.load(edges_ptr)
-    most = tl.load(edges_ptr + edges - 1)
+    least = tl.load(edges_ptr).to(tl.float32)
+    most = tl.load(edges_ptr + edges - 1).to(tl.float32)
     for start in range(first, rows, step):
         at = start + tl.arange(0, BLOCK)
         live = at < rows
         x = tl.load(x_ptr + (at * columns + d)[:, None], mask=live[:, None], other=0.0)
-        x = tl.reshape(x, [BLOCK])
+        x = tl.reshape(x, [BLOCK]).to(tl.float32)
         inside = live & (x >= least) & (x <= most)
         lo = tl.zeros([BLOCK], tl.int32)
         hi = tl.zeros([BLOCK], tl.int32) + edges
         for turn in range(0, turns):
             going = inside & (lo < hi)
             mid = (lo + hi) // 2
-            edge = tl.load(edges_ptr + mid, mask=going, other=0.0)
+            edge = tl.load(edges_ptr + mid, mask=going, other=0.0).to(tl.float32)
             below = x < edge
             hi = tl.where(going & below, mid, hi)
             lo = tl.where(going & (below == 0), mid + 1, lo)
@@ -73,12 +73,22 @@ def kernel_density(hist_ptr, edges_ptr, total_ptr, n, inner, bins, FIRST: tl.con
         at = start + tl.arange(0, BLOCK)
         h = tl.load(hist_ptr + at, mask=at < n, other=0.0)
         b = ((at // inner) % bins)[:, None]
-        left = tl.load(edges_ptr + b, mask=(at < n)[:, None], other=0.0)
-        right = tl.load(edges_ptr + b + 1, mask=(at < n)[:, None], other=1.0)
+        left = tl.load(edges_ptr + b, mask=(at < n)[:, None], other=0.0).to(tl.float32)
+        right = tl.load(edges_ptr + b + 1, mask=(at < n)[:, None], other=1.0).to(tl.float32)
         width = tl.reshape(right - left, [BLOCK])
         if FIRST:
             h = h / total
         tl.store(hist_ptr + at, h / width, mask=at < n)
+
+
+@triton.jit
+def kernel_round(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, n, step):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+        tl.store(out_ptr + at, x.to(out_ptr.dtype.element_ty), mask=at < n)
 
 
 def aligned(x):
@@ -90,10 +100,13 @@ def wrapper(self, bins, *, weight=None, density=False):
     columns = self.shape[-1]
     rows = math.prod(list(self.shape)[:-1])
     counts = [max(b.numel() - 1, 0) for b in bins]
-    hist = torch.empty(counts, dtype=self.dtype, device=self.device)
+    result = torch.empty(counts, dtype=self.dtype, device=self.device)
     n = math.prod(counts)
     if n == 0:
-        return hist
+        return result
+    # What falls into the bins is added up in float32, and rounded once at the end.
+    single = self.dtype == torch.float32
+    hist = result if single else torch.empty(counts, dtype=torch.float32, device=self.device)
     grid = (min(triton.cdiv(n, 1024), 4096),)
     kernel_zero[grid](hist, n, BLOCK=1024)
     all_edges = [aligned(b) for b in bins]
@@ -114,4 +127,6 @@ def wrapper(self, bins, *, weight=None, density=False):
         for d in range(columns):
             kernel_density[grid](hist, all_edges[d], total, n, math.prod(counts[d + 1:]), counts[d], FIRST=d == 0,
                                  BLOCK=1024)
-    return hist
+    if not single:
+        kernel_round[grid](hist, result, n, BLOCK=1024)
+    return result

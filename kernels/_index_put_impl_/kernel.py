@@ -154,6 +154,63 @@ def kernel_add(linear_ptr, values_ptr, acc_ptr, total, width, ACC: tl.constexpr,
         tl.atomic_add(acc_ptr + at * width + i % width, v, mask=inside & (at >= 0))
 
 
+@triton.jit
+def narrowed(b):
+    # The float32 number nearest to the float64 number that has the bits b.
+    e = (b >> 52) & 2047
+    m = b & 0xFFFFFFFFFFFFF
+    r = (tl.maximum(e - 896, 0) << 52) | m
+    r = (r + 0xFFFFFFF + ((r >> 29) & 1)) >> 29
+    r = tl.where(e >= 1151, 0x7F800000, r)
+    full = m | 0x10000000000000
+    s = tl.minimum(tl.maximum(926 - e, 30), 54)
+    half = (m * 0 + 1) << (s - 1)
+    small = (full + (half - 1) + ((full >> s) & 1)) >> s
+    r = tl.where(e <= 896, small, r)
+    r = tl.where((e == 2047) & (m != 0), 0x7FC00000, r)
+    r = r | ((b >> 32) & 0x80000000)
+    return r.to(tl.int32).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def widened(x):
+    # The bits of a float32 number as those of a float64 number.
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    e = (b >> 23) & 255
+    m = b & 0x7FFFFF
+    # A subnormal number is an integer of units of 2^-149.
+    f = m.to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    tiny = e == 0
+    power = tl.where(tiny, (f >> 23) + 747, e + 896)
+    power = tl.where(e == 255, 2047, power)
+    r = (power << 52) | (tl.where(tiny, f & 0x7FFFFF, m) << 29)
+    r = tl.where((b & 0x7FFFFFFF) == 0, 0, r)
+    return ((b & 0x80000000) << 32) | r
+
+
+@triton.jit
+def kernel_narrow(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, n, step):
+        i = start + tl.arange(0, BLOCK)
+        tl.store(out_ptr + i, narrowed(tl.load(x_ptr + i, mask=i < n, other=0)), mask=i < n)
+
+
+@triton.jit
+def kernel_widen(x_ptr, winner_ptr, acc_ptr, out_ptr, total, width, BLOCK: tl.constexpr):
+    # Sums where something was added, and elsewhere the bits that were there.
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, total, step):
+        i = start + tl.arange(0, BLOCK)
+        inside = i < total
+        x = tl.load(x_ptr + i, mask=inside, other=0)
+        last = tl.load(winner_ptr + i // width, mask=inside, other=-1)
+        acc = tl.load(acc_ptr + i, mask=inside, other=0.0)
+        tl.store(out_ptr + i, tl.where(last >= 0, widened(acc), x), mask=inside)
+
+
 def aligned(x):
     x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
@@ -259,7 +316,25 @@ def wrapper(self, indices, values, accumulate=False, unsafe=False):
     view = self.permute(front + rest)
     moved = aligned(view)
     dense = torch.empty(list(view.shape), dtype=self.dtype, device=device)
-    if accumulate and self.dtype == torch.int64:
+    filled = dense
+    doubles = self.dtype == torch.float64
+    if doubles:
+        moved = moved.view(torch.int64)
+        flat_values = flat_values.view(torch.int64)
+        filled = dense.view(torch.int64)
+    if accumulate and doubles:
+        positions = total // width
+        winner = torch.empty((positions,), dtype=torch.int32, device=device)
+        kernel_none[programs(positions)](winner, positions, BLOCK=1024)
+        kernel_winner[programs(count)](linear, winner, count, BLOCK=1024, enable_scatter_stores=True)
+        acc = torch.empty((total,), dtype=torch.float32, device=device)
+        addends = torch.empty((count * width,), dtype=torch.float32, device=device)
+        kernel_narrow[programs(total)](moved, acc, total, BLOCK=1024)
+        kernel_narrow[programs(count * width)](flat_values, addends, count * width, BLOCK=1024)
+        kernel_add[programs(count * width)](linear, addends, acc, count * width, width, ACC=tl.float32, BLOCK=1024,
+                                            enable_scatter_stores=True)
+        kernel_widen[programs(total)](moved, winner, acc, filled, total, width, BLOCK=1024)
+    elif accumulate and self.dtype == torch.int64:
         low = torch.empty((total,), dtype=torch.int32, device=device)
         high = torch.empty((total,), dtype=torch.int32, device=device)
         kernel_split[programs(total)](moved, low, high, total, BLOCK=1024)
@@ -282,6 +357,6 @@ def wrapper(self, indices, values, accumulate=False, unsafe=False):
         winner = torch.empty((positions,), dtype=torch.int32, device=device)
         kernel_none[programs(positions)](winner, positions, BLOCK=1024)
         kernel_winner[programs(count)](linear, winner, count, BLOCK=1024, enable_scatter_stores=True)
-        kernel_put[programs(total)](moved, winner, flat_values, dense, total, width, BLOCK=1024)
+        kernel_put[programs(total)](moved, winner, flat_values, filled, total, width, BLOCK=1024)
     view.copy_(dense)
     return self

@@ -254,6 +254,29 @@ def kernel_complete(q_ptr, y_ptr, tau_ptr, size_ptr, long_ptr, batch, total, n, 
             tl.store(q + j[:, None] * ld + f, known, mask=fmask)
 
 
+@triton.jit
+def kernel_convert(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, count, step):
+        i = start + tl.arange(0, BLOCK)
+        a = tl.load(x_ptr + i, mask=i < count, other=0.0)
+        tl.store(out_ptr + i, a.to(out_ptr.dtype.element_ty), mask=i < count)
+
+
+def converted(x, dtype):
+    # All is computed in float32: halves are widened before, and rounded to after.
+    count = x.numel()
+    if x.dtype == dtype or count == 0:
+        return x
+    x = x.contiguous()
+    if x.storage_offset() * x.element_size() % 32 != 0:
+        x = x.clone()
+    result = torch.empty(list(x.shape), dtype=dtype, device=x.device)
+    kernel_convert[(min(triton.cdiv(count, 1024), 4096),)](x, result, count, BLOCK=1024)
+    return result
+
+
 def wrapper(A, full_matrices=False, compute_uv=True, *, driver=None, U, S, Vh):
     sizes = list(A.shape)
     lead = sizes[:-2]
@@ -280,7 +303,7 @@ def wrapper(A, full_matrices=False, compute_uv=True, *, driver=None, U, S, Vh):
     if n > 0:
         rows = torch.empty((batch, n, ld), dtype=torch.float32, device=device)
         source = A.mT if tall else A
-        rows.narrow(2, 0, length).copy_(source.reshape(batch, n, length))
+        rows.narrow(2, 0, length).copy_(converted(source, torch.float32).reshape(batch, n, length))
         work = torch.empty((batch, 2, n, ld), dtype=torch.float32, device=device)
         turned = torch.empty((batch, 2, n, v_ld), dtype=torch.float32, device=device)
         scales = torch.empty((batch,), dtype=torch.float32, device=device)
@@ -294,7 +317,7 @@ def wrapper(A, full_matrices=False, compute_uv=True, *, driver=None, U, S, Vh):
         kernel_norms[grid](work, sides, norms, batch, n, length, ld, v_ld, R=R, C=C)
         kernel_rank[grid](norms, ranks, batch, n, v_ld, R=R)
         kernel_order[grid](work, turned, sides, norms, ranks, scales, values, sizes_buffer, found, scratch, short, batch, n, length, ld, v_ld, VECTORS=wanted, R=R, C=C)
-        S.copy_(values.narrow(1, 0, n).reshape(lead + [n]))
+        S.copy_(converted(values.narrow(1, 0, n).reshape(lead + [n]), S.dtype))
         if wanted:
             kernel_reflect[grid](scratch, reflectors, taus, batch, n, length, ld, v_ld, R=R, C=C)
     if wanted:
@@ -302,8 +325,8 @@ def wrapper(A, full_matrices=False, compute_uv=True, *, driver=None, U, S, Vh):
         basis = torch.empty((batch, total, ld), dtype=torch.float32, device=device)
         tiles = triton.cdiv(total, R)
         kernel_complete[(tiles, max(1, min(batch, 32768 // tiles)))](basis, reflectors, taus, sizes_buffer, found, batch, total, n, length, ld, v_ld, R=R, C=C)
-        long_side = basis.narrow(2, 0, length).reshape(lead + [total, length])
-        short_side = short.narrow(2, 0, n).narrow(1, 0, n).reshape(lead + [n, n])
+        long_side = converted(basis.narrow(2, 0, length).reshape(lead + [total, length]), U.dtype)
+        short_side = converted(short.narrow(2, 0, n).narrow(1, 0, n).reshape(lead + [n, n]), U.dtype)
         if tall:
             U.copy_(long_side.mT)
             if n > 0:

@@ -62,8 +62,9 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     result = torch.empty((n, p), dtype=self.dtype, device=self.device)
     if n == 0 or p == 0:
         return result
-    a_ld = max(triton.cdiv(m, 16) * 16, 16)
-    b_ld = triton.cdiv(p, 16) * 16
+    # 32 elements are a whole number of the DMA's units of 32 bytes in every dtype.
+    a_ld = max(triton.cdiv(m, 32) * 32, 32)
+    b_ld = triton.cdiv(p, 32) * 32
     # An empty sum of products leaves nothing to read: any memory will do.
     x = padded(batch1, a_ld) if batch * m > 0 else torch.empty((16,), dtype=batch1.dtype, device=self.device)
     y = padded(batch2, b_ld) if batch * m > 0 else torch.empty((16,), dtype=batch2.dtype, device=self.device)

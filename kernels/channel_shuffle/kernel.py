@@ -66,6 +66,11 @@ def wrapper(input, groups):
         if x.storage_offset() * x.element_size() % 32 != 0:
             x = x.clone()
     per_group = channels // groups
+    # The kernels move patterns of bits: what the device cannot compute in, it can still carry.
+    result = out
+    if out.dtype == torch.float64:
+        x = x.view(torch.int64)
+        out = out.view(torch.int64)
     if inner * input.element_size() % 32 == 0:
         rows = outer * channels
         cols = min(triton.next_power_of_2(inner), 2048)
@@ -83,4 +88,4 @@ def wrapper(input, groups):
         kernel_elements[(triton.cdiv(blocks, iters),)](
             x, out, n, channels, groups, per_group, inner, iters, BLOCK=block
         )
-    return out
+    return result

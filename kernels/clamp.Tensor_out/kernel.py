@@ -71,6 +71,7 @@ def tl_dtype(dtype):
         torch.int16: tl.int16,
         torch.int8: tl.int8,
         torch.uint8: tl.uint8,
+        torch.bool: tl.uint8,
     }
     if dtype not in table:
         raise NotImplementedError("clamp: not implemented for this dtype")
@@ -85,6 +86,8 @@ def convert_number(value, dtype):
         if not math.isnan(value) and not math.isinf(value) and abs(value) > torch.finfo(dtype).max:
             raise RuntimeError("value cannot be converted without overflow")
         return value
+    if dtype == torch.bool:
+        return 1 if value else 0
     value = int(value)
     info = torch.iinfo(dtype)
     if info.min == 0:
@@ -94,6 +97,11 @@ def convert_number(value, dtype):
     if value < info.min or value > info.max:
         raise RuntimeError("value cannot be converted without overflow")
     return value
+
+
+def plain(x):
+    # Bools are bytes of 0 and 1, ordered as such.
+    return x.view(torch.uint8) if x.dtype == torch.bool else x
 
 
 def lay(x, shape, strides):
@@ -188,7 +196,7 @@ def wrapper(input, min=None, max=None, *, out=None):
         blocks = triton.cdiv(n, block)
         iters = triton.cdiv(blocks, 65535)
         kernel_clamp[(triton.cdiv(blocks, iters),)](
-            x, values[0], values[1], result, numbers_of[0], numbers_of[1], n, iters,
+            plain(x), plain(values[0]), plain(values[1]), plain(result), numbers_of[0], numbers_of[1], n, iters,
             LO=modes[0], HI=modes[1], COMMON=kind, ACC=acc, MID=mid, BLOCK=block,
         )
     if out is None:

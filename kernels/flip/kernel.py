@@ -69,6 +69,10 @@ def one_pass(src, dst, groups, itemsize):
         inner = sizes[-1]
         sizes = sizes[:-1]
         signed = signed[:-1]
+    # The device has no float64, but its bits move like any others.
+    if src.dtype == torch.float64:
+        src = src.view(torch.int64)
+        dst = dst.view(torch.int64)
     pad = 6 - len(sizes)
     sizes = [1] * pad + sizes
     signed = [0] * pad + signed

@@ -53,10 +53,16 @@ def wrapper(input, dim, index, *, sparse_grad=False, out=None):
         size = x.shape[dim]
         if size == 0:
             raise RuntimeError("gather(): index is out of bounds for a dimension of size 0")
+        x = aligned(x)
+        target = result
+        if x.dtype == torch.float64:
+            # Patterns of bits: the device holds float64, and only carries it here.
+            x = x.view(torch.int64)
+            target = result.view(torch.int64)
         blocks = triton.cdiv(total, 1024)
         per = triton.cdiv(blocks, 32768)
         kernel_gather[(triton.cdiv(blocks, per),)](
-            aligned(x), aligned(index), result, total, per, sizes[dim], size, math.prod(sizes[dim + 1 :]), BLOCK=1024
+            x, aligned(index), target, total, per, sizes[dim], size, math.prod(sizes[dim + 1 :]), BLOCK=1024
         )
     if out is not None:
         if list(out.shape) != shape:

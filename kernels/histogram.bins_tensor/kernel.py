@@ -12,19 +12,19 @@ def kernel_begin(bins_ptr, edges_ptr, hist_ptr, edges, BLOCK: tl.constexpr):
 def kernel_count(x_ptr, weight_ptr, edges_ptr, hist_ptr, n, edges, turns, WEIGHT: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
-    least = tl.load(edges_ptr)
-    most = tl.load(edges_ptr + edges - 1)
+    least = tl.load(edges_ptr).to(tl.float32)
+    most = tl.load(edges_ptr + edges - 1).to(tl.float32)
     for start in range(first, n, step):
         at = start + tl.arange(0, BLOCK)
         live = at < n
-        x = tl.load(x_ptr + at, mask=live, other=0.0)
+        x = tl.load(x_ptr + at, mask=live, other=0.0).to(tl.float32)
         inside = live & (x >= least) & (x <= most)
         lo = tl.zeros([BLOCK], tl.int32)
         hi = tl.zeros([BLOCK], tl.int32) + edges
         for turn in range(0, turns):
             going = inside & (lo < hi)
             mid = (lo + hi) // 2
-            edge = tl.load(edges_ptr + mid, mask=going, other=0.0)
+            edge = tl.load(edges_ptr + mid, mask=going, other=0.0).to(tl.float32)
             below = x < edge
             hi = tl.where(going & below, mid, hi)
             lo = tl.where(going & (below == 0), mid + 1, lo)
@@ -50,10 +50,17 @@ def kernel_density(hist_ptr, edges_ptr, total_ptr, out_ptr, n, BLOCK: tl.constex
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     total = tl.load(total_ptr)
     h = tl.load(hist_ptr + at, mask=at < n, other=0.0)
-    left = tl.load(edges_ptr + at[:, None], mask=(at < n)[:, None], other=0.0)
-    right = tl.load(edges_ptr + at[:, None] + 1, mask=(at < n)[:, None], other=1.0)
+    left = tl.load(edges_ptr + at[:, None], mask=(at < n)[:, None], other=0.0).to(tl.float32)
+    right = tl.load(edges_ptr + at[:, None] + 1, mask=(at < n)[:, None], other=1.0).to(tl.float32)
     width = tl.reshape(right - left, [BLOCK])
     tl.store(out_ptr + at, h / total / width, mask=at < n)
+
+
+@triton.jit
+def kernel_round(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    tl.store(out_ptr + at, x.to(out_ptr.dtype.element_ty), mask=at < n)
 
 
 def aligned(x):
@@ -66,12 +73,15 @@ def wrapper(self, bins, *, weight=None, density=False):
     count = bins.numel()
     edges = torch.empty((count,), dtype=self.dtype, device=self.device)
     size = max(count - 1, 0)
-    hist = torch.empty((size,), dtype=self.dtype, device=self.device)
+    result = torch.empty((size,), dtype=self.dtype, device=self.device)
     if count == 0:
-        return hist, edges
+        return result, edges
+    # What falls into the bins is added up in float32, and rounded once at the end.
+    single = self.dtype == torch.float32
+    hist = result if single else torch.empty((size,), dtype=torch.float32, device=self.device)
     kernel_begin[(triton.cdiv(count, 1024),)](aligned(bins), edges, hist if size > 0 else edges, count, BLOCK=1024)
     if size == 0:
-        return hist, edges
+        return result, edges
     if n > 0:
         x = aligned(self)
         w = aligned(weight) if weight is not None else x
@@ -81,7 +91,7 @@ def wrapper(self, bins, *, weight=None, density=False):
     if density:
         total = torch.empty((1,), dtype=torch.float32, device=self.device)
         kernel_total[(1,)](hist, total, size, BLOCK=1024)
-        result = torch.empty((size,), dtype=self.dtype, device=self.device)
         kernel_density[(triton.cdiv(size, 1024),)](hist, edges, total, result, size, BLOCK=1024)
-        hist = result
-    return hist, edges
+    elif not single:
+        kernel_round[(triton.cdiv(size, 1024),)](hist, result, size, BLOCK=1024)
+    return result, edges

@@ -135,7 +135,12 @@ def wrapper(self, indices, *, out):
     view = out.permute(spread + others)
     direct = view.is_contiguous() and view.storage_offset() * view.element_size() % 32 == 0
     dense = view if direct else torch.empty(list(view.shape), dtype=out.dtype, device=out.device)
-    kernel_index[(min(triton.cdiv(total, 1024), 4096),)](source, linear, dense, total, width, INDEXED=started,
+    target = dense
+    if out.dtype == torch.float64:
+        # Patterns of bits: the device holds float64, and only carries it here.
+        source = source.view(torch.int64)
+        target = dense.view(torch.int64)
+    kernel_index[(min(triton.cdiv(total, 1024), 4096),)](source, linear, target, total, width, INDEXED=started,
                                                          BLOCK=1024)
     if not direct:
         view.copy_(dense)

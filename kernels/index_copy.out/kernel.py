@@ -2,15 +2,23 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_last(index_ptr, last_ptr, size, count, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    position = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS).to(tl.int64)
-    best = tl.full([ROWS], -1, dtype=tl.int64)
-    for start in range(0, count, BLOCK):
-        k = start + tl.arange(0, BLOCK).to(tl.int64)
-        index = tl.load(index_ptr + k, mask=k < count, other=-1)
-        found = tl.where(index[None, :] == position[:, None], k[None, :], -1)
-        best = tl.maximum(best, tl.max(found, axis=1))
-    tl.store(last_ptr + position, best, mask=position < size)
+def kernel_none(last_ptr, size, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, size, step):
+        position = start + tl.arange(0, BLOCK)
+        tl.store(last_ptr + position, tl.full([BLOCK], -1, dtype=tl.int32), mask=position < size)
+
+
+@triton.jit
+def kernel_last(index_ptr, last_ptr, count, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, count, step):
+        k = start + tl.arange(0, BLOCK)
+        live = k < count
+        index = tl.load(index_ptr + k, mask=live, other=0)
+        tl.atomic_max(last_ptr + index, k.to(tl.int32), mask=live)
 
 
 @triton.jit
@@ -25,7 +33,7 @@ def kernel_copy(x_ptr, source_ptr, last_ptr, out_ptr, n, size, inner, count, ite
         position = rest % size
         outer = rest // size
         last = tl.load(last_ptr + position[:, None], mask=mask[:, None], other=-1)
-        last = tl.reshape(last, [BLOCK])
+        last = tl.reshape(last, [BLOCK]).to(tl.int64)
         use = mask & (last >= 0)
         at = tl.where(use, (outer * count + last) * inner + column, 0)
         source = tl.load(source_ptr + at[:, None], mask=use[:, None], other=0)
@@ -34,8 +42,13 @@ def kernel_copy(x_ptr, source_ptr, last_ptr, out_ptr, n, size, inner, count, ite
         tl.store(out_ptr + i, tl.where(use, source, x), mask=mask)
 
 
+def plain(x):
+    # float64 is moved by its bits.
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
 def aligned(x):
-    x = x.contiguous()
+    x = plain(x).contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
 
 
@@ -74,14 +87,15 @@ def wrapper(input, dim, index, source, *, out=None):
     if n > 0:
         size = sizes[dim] if sizes else 1
         inner = math.prod(sizes[dim + 1 :])
-        last = torch.empty((size,), dtype=torch.int64, device=input.device)
-        rows = max(64, triton.next_power_of_2(triton.cdiv(size, 65535)))
-        kernel_last[(triton.cdiv(size, rows),)](aligned(index), last, size, count, ROWS=rows, BLOCK=128)
+        last = torch.empty((size,), dtype=torch.int32, device=input.device)
         block = 1024
+        kernel_none[(min(triton.cdiv(size, block), 4096),)](last, size, BLOCK=block)
+        if count > 0:
+            kernel_last[(min(triton.cdiv(count, block), 4096),)](aligned(index), last, count, BLOCK=block)
         blocks = triton.cdiv(n, block)
         programs = min(blocks, 16384)
         kernel_copy[(programs,)](
-            aligned(input), aligned(source), last, result,
+            aligned(input), aligned(source), last, plain(result),
             n, size, inner, count, triton.cdiv(blocks, programs), BLOCK=block,
         )
     if out is None:

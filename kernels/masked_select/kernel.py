@@ -69,8 +69,13 @@ def kernel_select(x_ptr, mask_ptr, count_ptr, out_ptr, n, per, BLOCK: tl.constex
         before += tl.sum(ones, axis=0)
 
 
+def plain(x):
+    # float64 is moved by its bits.
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
 def aligned(x):
-    x = x.contiguous()
+    x = plain(x).contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
 
 
@@ -117,5 +122,5 @@ def wrapper(self, mask):
     size = total.item()
     out = torch.empty((size,), dtype=self.dtype, device=self.device)
     if size > 0:
-        kernel_select[(programs,)](x, m, counts, out, n, per, BLOCK=block, enable_scatter_stores=True)
+        kernel_select[(programs,)](x, m, counts, plain(out), n, per, BLOCK=block, enable_scatter_stores=True)
     return out

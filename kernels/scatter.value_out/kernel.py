@@ -45,9 +45,31 @@ def kernel_scatter(
         tl.store((out_ptr + at)[:, None], y[:, None], mask=mask[:, None])
 
 
+def plain(x):
+    # float64 is moved by its bits.
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
 def aligned(x):
-    x = x.contiguous()
+    x = plain(x).contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+
+def double(v):
+    # The bits of a Python number as a float64.
+    v = float(v)
+    if v != v:
+        return 0x7FF8000000000000
+    if v == 0:
+        bits = 0
+    elif v == math.inf or v == -math.inf:
+        bits = 0x7FF0000000000000
+    else:
+        m, e = math.frexp(abs(v))
+        digits = int(m * 2.0**53)
+        e += 1022
+        bits = ((e - 1) << 52) + digits if e > 0 else digits >> (1 - e)
+    return bits - 2**63 if math.copysign(1.0, v) < 0 else bits
 
 
 def wrapper(self, dim, index, value, *, out):
@@ -59,7 +81,8 @@ def wrapper(self, dim, index, value, *, out):
     direct = out.is_contiguous() and out.storage_offset() * out.element_size() % 32 == 0
     result = out if direct else torch.empty(list(self.shape), dtype=out.dtype, device=out.device)
     x = aligned(self)
-    kernel_copy[(min(triton.cdiv(total, 1024), 4096),)](x, result, total, BLOCK=1024)
+    target = plain(result)
+    kernel_copy[(min(triton.cdiv(total, 1024), 4096),)](x, target, total, BLOCK=1024)
     n = index.numel()
     if n > 0:
         sizes = list(self.shape) or [1]
@@ -84,16 +107,18 @@ def wrapper(self, dim, index, value, *, out):
                 steps = steps + [step]
         s = [1] * (8 - len(walk)) + walk
         t = [0] * (8 - len(steps)) + steps
-        if out.is_floating_point():
+        if out.dtype == torch.float64:
+            number = double(value)
+        elif out.is_floating_point():
             number = float(value)
         elif out.dtype == torch.bool:
             number = 1 if value != 0 else 0
         else:
             number = int(value)
         kernel_scatter[(min(triton.cdiv(n, 1024), 4096),)](
-            aligned(index), result, number, n, strides[dim],
+            aligned(index), target, number, n, strides[dim],
             s[1], s[2], s[3], s[4], s[5], s[6], s[7], t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7],
-            ACC=tl.float32 if out.is_floating_point() else tl.int64, BLOCK=1024, enable_scatter_stores=True,
+            ACC=tl.float32 if target.is_floating_point() else tl.int64, BLOCK=1024, enable_scatter_stores=True,
         )
     if not direct:
         out.copy_(result)

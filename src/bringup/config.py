@@ -73,6 +73,7 @@ class PromptsConfig(Section):
     patches: bool = True  # take edits of the module before in the place of a whole one, and say so
 
 
+DEVICES = "BRINGUP_DEVICES"  # variable with the user's CUDA_VISIBLE_DEVICES, for processes that themselves see no GPU
 NO_CACHE = "none"  # in the place of the folder of compiled kernels
 
 
@@ -94,7 +95,7 @@ class JudgeConfig(JudgeLimits):
     failures: int = Field(default=3, ge=1, le=8)  # different failures that one report to the model tells of
     compile_for: tuple[str, ...] | None = None  # toolchains that must also compile every kernel; None: the target's
     kernel_cache: str = ""  # folder of compiled kernels; "": under ~/.cache, `none`: no folder
-    fresh_seed: int | None = Field(default=None, ge=0)  # of the guard `fresh`; None: drawn anew for each verdict
+    fresh_seed: int | None = Field(default=None, ge=0)  # of guards that draw; None: drawn anew for each verdict
     without_guards: tuple[str, ...] = ()  # guards that are switched off, by id, for ablations
     # who judges: `local`, `file:FOLDER` (a device that is reached by files), or a plug-in's NAME[:OPTION]
     executor: str = "local"

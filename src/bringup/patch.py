@@ -7,7 +7,8 @@
     >>>>>>> REPLACE
 
 Each edit is looked for in the module as it was before the reply, so that their order says nothing; white space at the
-ends of lines does not count. What cannot be applied with certainty is a problem, never a guess.
+ends of lines does not count. A single line may be a part of one that stands nowhere else, when a single line takes its
+place: nothing but that part changes. What cannot be applied with certainty is a problem, never a guess.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -91,9 +93,14 @@ def apply_edits(module: str, edits: list[Edit]) -> str | PatchProblem:
     lines = module.split("\n")
     plain = [line.rstrip() for line in lines]
     places: list[tuple[int, int, int]] = []  # first line, line behind the last one, number of the edit
+    made: dict[int, Sequence[str]] = {}  # number of the edit: lines that take the place
     for number, edit in enumerate(edits, 1):
         wanted = [line.rstrip() for line in edit.search]
         found = [at for at in range(len(plain) - len(wanted) + 1) if plain[at : at + len(wanted)] == wanted]
+        made[number] = edit.replace
+        if not found and (inside := _inside_a_line(edit, plain)) is not None:
+            at, line = inside
+            found, made[number] = [at], [line]
         if not found:
             return PatchProblem("edit_not_found", _not_found(number, wanted, plain))
         if len(found) > 1:
@@ -114,8 +121,31 @@ def apply_edits(module: str, edits: list[Edit]) -> str | PatchProblem:
                 "one edit of them.",
             )
     for begin, end, number in reversed(places):
-        lines[begin:end] = edits[number - 1].replace
+        lines[begin:end] = made[number]
     return "\n".join(lines)
+
+
+def _inside_a_line(edit: Edit, lines: list[str]) -> tuple[int, str] | None:
+    """Return the line that alone holds the text of an edit of a single line as a part, and what becomes of it.
+
+    The part begins and ends where a word does, and stands once in the module. Lines that differ in nothing but their
+    indentation are no part of one another.
+    """
+    if len(edit.search) != 1 or len(edit.replace) != 1 or not edit.replace[0].strip():
+        return None
+    part, new = edit.search[0].strip(), edit.replace[0].strip()
+    places = [(at, found) for at, line in enumerate(lines) for found in re.finditer(_as_words(part), line)]
+    if len(places) != 1 or lines[places[0][0]].strip() == part:
+        return None
+    at, found = places[0]
+    return at, lines[at][: found.start()] + new + lines[at][found.end() :]
+
+
+def _as_words(part: str) -> str:
+    """A pattern for a text that is not preceded or followed by more of its first and last word."""
+    before = r"(?<!\w)" if re.match(r"\w", part) else ""
+    after = r"(?!\w)" if re.search(r"\w\Z", part) else ""
+    return before + re.escape(part) + after
 
 
 def _not_found(number: int, wanted: list[str], lines: list[str]) -> str:
@@ -130,11 +160,15 @@ def _not_found(number: int, wanted: list[str], lines: list[str]) -> str:
             return f"{said}\nLines {at + 1} to {at + len(wanted)} are the same with another indentation."
     for line in wanted:
         if line.strip() and line not in lines:
+            told = f"{said}\nThis line is not in it: {line.strip()}"
+            holding = [at for at, other in enumerate(lines) if line.strip() in other]
+            if holding:
+                where = ", ".join(str(at + 1) for at in holding[:_SHOWN])
+                one = f"line {where} holds" if len(holding) == 1 else f"lines {where} hold"
+                shown = lines[holding[0]].strip()
+                return f"{told}\nBut {one} it as a part; take whole lines: {shown}"
             near = difflib.get_close_matches(line, lines, n=1, cutoff=_CLOSE)
-            told = f"\nThis line is not in it: {line.strip()}"
-            return (
-                said + told + (f"\nThe nearest is line {lines.index(near[0]) + 1}: {near[0].strip()}" if near else "")
-            )
+            return told + (f"\nThe nearest is line {lines.index(near[0]) + 1}: {near[0].strip()}" if near else "")
     return f"{said}\nEach of these lines stands in it, but not one after the other."
 
 

@@ -110,7 +110,7 @@ class Environment(Record):
     # only these indices, in all dtypes or by dtype; None: all
     cases: tuple[int, ...] | dict[str, tuple[int, ...] | None] | None = None
     seed: int = 0
-    fresh_seed: int | None = None  # of the guard `fresh`
+    fresh_seed: int | None = None  # of the guards that draw
     guards: tuple[str, ...] = ()
     compile_for: tuple[str, ...] = ()
     keep_going: bool = False

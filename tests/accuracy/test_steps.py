@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import pytest
 import torch
 from torch.nn import functional
 
-from bringup.accuracy import Rule, Standard, Steps
+from bringup.accuracy import Rule, Standard, Stepped, Steps, stepwise
+from bringup.accuracy._twin import shares
 
 Program = Callable[..., torch.Tensor]
-
-
-def stepped(program: Program) -> Callable[[int], Program]:
-    def of(draw: int) -> Program:
-        def run(*args: Any, **kwargs: Any) -> torch.Tensor:
-            with Steps(draw):
-                return program(*args, **kwargs)
-
-        return run
-
-    return of
+ON_A_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU here")
 
 
 def wrong(program: Program, args: tuple[torch.Tensor, ...], actual: torch.Tensor) -> float:
     """Return the share of elements that are refused."""
     expected = program(*args)
     rule = Rule("composite", ulps=4.0, half=1.0)
-    standard = Standard("a program", program, "float32", given=rule, stepped=stepped(program))
+    standard = Standard("a program", program, "float32", given=rule, stepped=partial(stepwise, program))
     limit = standard.limits(args, {}, expected, (args, {})).outputs[0]
     assert limit is not None
     assert not bool(limit.wrong(expected, expected).any()), "PyTorch's own result"
@@ -156,3 +147,54 @@ def test_the_bound_is_the_same_each_time() -> None:
             found.append(functional.softmax(x.double() @ x.double().t(), 1))
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], functional.softmax(x.double() @ x.double().t(), 1))
+
+
+def test_floats_among_the_arguments_count_as_float32_where_they_decide_about_no_size() -> None:
+    x = numbers("positive", 8)
+    how = {"integers": False, "halves": False}
+    assert stepwise(torch.mul, (x, 0.1), scalars=True, **how).exact[0].equal(x.double() * float(torch.tensor(0.1)))
+    assert stepwise(torch.mul, (x, 0.1), scalars=False, **how).exact[0].equal(x.double() * 0.1)
+
+    def program(x: torch.Tensor, step: float) -> torch.Tensor:
+        return torch.arange(0, 1, step) + x[0]
+
+    expected = program(x, 0.1)
+    standard = Standard("a program", program, "float32", given=Rule("composite"), stepped=partial(stepwise, program))
+    limit = standard.limits((x, 0.1), {}, expected, ((x, 0.1), {})).outputs[0]
+    assert limit is not None
+    assert limit.exact is not None
+    assert limit.exact.shape == expected.shape
+
+
+def test_half_precisions_may_round_once_on_the_way_and_wider_ones_not() -> None:
+    x, w = numbers("mixed", 16, 64), numbers("mixed", 64, 32, seed=1)
+    how = {"integers": False, "scalars": True}
+    assert stepwise(torch.matmul, (x, w), halves=False, **how).halves == []
+    near = stepwise(torch.matmul, (x, w), halves=True, **how).halves[0]
+    assert near.shape == (16, 32)
+    # Arguments that are one unit off move a sum of products by two units of the products' sizes at most.
+    assert (near > 0).all()
+    assert (near <= 2.01 * (x.double().abs() @ w.double().abs())).all()
+
+
+@ON_A_GPU
+def test_a_gpu_finds_the_bounds_of_the_host() -> None:
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        with torch.enable_grad():
+            leaf = x.detach().requires_grad_()
+            hidden = functional.layer_norm(functional.softmax(leaf @ w, 1), (w.shape[1],)) + leaf.cumsum(1).mean()
+            return torch.autograd.grad(functional.gelu(hidden).square().sum(), leaf)[0]
+
+    given = numbers("mixed", 64, 128), numbers("mixed", 128, 96, seed=1)
+    how = {"integers": False, "scalars": True, "halves": True}
+    here, there = stepwise(program, given, **how), stepwise(program, [one.cuda() for one in given], **how)
+    for names, one, other in zip(Stepped._fields, here, there, strict=True):
+        assert one[0].any(), names
+        assert other[0].is_cuda
+        torch.testing.assert_close(other[0].cpu(), one[0], rtol=1e-4, atol=1e-4 * float(one[0].abs().max()))
+
+
+@ON_A_GPU
+def test_shares_are_the_same_bits_on_a_gpu() -> None:
+    for draw in (0, 5, 40003):
+        assert torch.equal(shares(100_000, draw), shares(100_000, draw, torch.device("cuda")).cpu())

@@ -130,13 +130,28 @@ def test_cover_takes_few_and_plain_cases() -> None:
 
 def test_marks_by_definition_name_operators_candidates_and_dtypes() -> None:
     known = {operator.name for operator in get_suite("opinfo").operators()}
+    known |= {operator.name.partition(".")[0] for operator in get_suite("aten").operators()}
     for entry in definitions():
         assert set(entry.operators) <= known
         assert set(entry.trivial) <= set(TRIVIAL)
-        assert set(entry.dtypes) <= set(DTYPES)
+        assert set(entry.dtypes) <= {*DTYPES, "uint8", "int8", "int16"}
+        assert set(entry.suites) <= {"opinfo", "aten"}
         assert len(entry.reason) > 15
     assert definition_of("floor", "int32", "input")
     assert definition_of("floor", "float32", "input") is None
+
+
+def test_a_mark_holds_for_the_overloads_of_aten_and_in_its_suites() -> None:
+    assert definition_of("floor.out", "int8", "input", "aten") == definition_of("floor", "int32", "input")
+    assert definition_of("floor.out", "float64", "input", "aten") is None
+    assert definition_of("abs.out", "uint8", "input", "aten")
+    assert definition_of("abs.out", "int8", "input", "aten") is None
+    # Gates of aten in int32 have cases whose tensors are float32.
+    for suite, dtype, marked in (("opinfo", "int32", 1), ("aten:alone", "int32", 0), ("aten", "int8", 1)):
+        assert bool(definition_of("zero_", dtype, "nan", suite)) == bool(marked)
+        result = OperatorResult(operator="zero_", suite=suite, dtypes={dtype: DtypeResult(cases=3)})
+        assert ("nan" in result.open()[dtype]) != bool(marked)
+    assert definition_of("masked_scatter", "int32", "input") is None
 
 
 def test_a_mark_that_a_case_refutes_is_reported() -> None:

@@ -382,6 +382,42 @@ def test_command_line_wait_print_release_and_end(box: Mailbox) -> None:
     assert "1 of its prompts have no answer" in ended.stderr
 
 
+def test_what_waits_is_listed_last_and_the_newest_at_the_end(box: Mailbox) -> None:
+    turns = [f"r1.exp.a1.t{turn:02}.generate" for turn in range(1, 6)]
+    for key in turns:
+        box.post(key, DIALOG)
+        time.sleep(0.01)
+    for key in turns[:2]:
+        box.answer(key, "a reply")
+    assert box.claim("ann") is not None  # the third
+    shown = cli(box.directory, "list").stdout.splitlines()
+    assert [line.split("\t")[0] for line in shown] == turns
+    for options in (["--pending"], ["--state", "pending"], ["--pending", "--state", "pending"]):
+        waiting = cli(box.directory, "list", "--json", *options).stdout
+        assert [one["key"] for one in json.loads(waiting)["prompts"]] == turns[3:]
+    both = cli(box.directory, "list", "--pending", "--state", "claimed")
+    assert both.returncode == 2
+    assert "--pending" in both.stderr
+
+
+def test_a_key_without_its_run_is_told_which_run_it_names(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from bringup.cli.main import build_app
+
+    def told(command: str, key: str) -> str:
+        arguments = [command, key, *(["-"] if command == "answer" else []), "--runs-dir", str(tmp_path)]
+        with pytest.raises(BringupError) as raised:
+            CliRunner().invoke(build_app(), ["mailbox", *arguments], input="x", catch_exceptions=False)
+        return str(raised.value)
+
+    for command in ("show", "answer", "release"):
+        for role in ("", ".generate"):
+            text = told(command, f"20260131-142501-quiet-heron.nn.functional.relu.a1.t02{role}")
+            assert "names the run 20260131-142501-quiet-heron of nn.functional.relu: say with --runs-dir" in text
+        assert "names the run" not in told(command, "nn.functional.relu.a1.t02")
+
+
 def test_command_line_bad_input(box: Mailbox, tmp_path: Path) -> None:
     for arguments, code, words in [
         (["show", "nothing"], 2, "unknown prompt 'nothing'"),

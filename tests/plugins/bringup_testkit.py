@@ -12,7 +12,7 @@ from typing import Any
 from bringup.device import Call, Engine, Kernel
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError, UnknownOperator
-from bringup.operators import CallShape, DocNode, Operator
+from bringup.operators import CallShape, DocNode, Operator, PromptWords
 from bringup.suites import CaseInputs, SuiteDefaults
 from bringup.targets import TargetDefaults
 from bringup.verdict import CaseId
@@ -63,6 +63,7 @@ REFERENCES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 
 class TinySuite(SuiteDefaults):
     name = "tiny"
+    words = PromptWords(families=())  # its kernels know no other layouts than those of its cases
 
     def operators(self) -> Iterator[Operator]:
         for name, (_, overloads) in REFERENCES.items():

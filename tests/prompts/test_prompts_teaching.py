@@ -7,6 +7,7 @@ import re
 import pytest
 
 from bringup.dialect import Dialect
+from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS
 from bringup.operators import CallShape, DocNode, Operator
 from bringup.prompts import asked, feedback_prompt, first_prompt, refine_prompt, samples
 from bringup.prompts._docs import condensed, documents
@@ -14,6 +15,7 @@ from bringup.prompts._render import _calls
 from bringup.prompts._text import compiler_log
 from bringup.suites import get_suite
 from bringup.suites.audit import FAMILIES
+from bringup.targets import get_target
 from bringup.verdict import CaseId, Difference, Mismatch, TensorSummary, Verdict
 
 VALUES = TensorSummary(dtype="float32", shape=(8,), minimum=-2.0, maximum=4.0, mean=1.0)
@@ -39,6 +41,21 @@ def test_every_family_of_the_audit_has_a_sentence_in_the_prompt(operator: Operat
     assert set(asked()) == set(FAMILIES)
     for sentence in asked().values():
         assert f"- {sentence}" in text
+
+
+def test_what_the_host_may_make_is_said_with_the_judges_figures(operator: Operator, dialect: Dialect) -> None:
+    text = first_prompt(operator, (), dialect, target="t").text
+    said = next(line for line in text.split("\n") if line.startswith("What the host makes is counted"))
+    assert f"may make {HOST_BASE}, {HOST_PER_NUMBER} more for each number in it" in said
+    assert f"and {HOST_WITH_TENSORS} more where it has a tensor" in said
+
+
+def test_device_assert_is_shown_with_the_option_that_it_needs() -> None:
+    for spec in ("vpe:pe64", "vpe:permissive"):
+        dialect = get_target(spec).dialect()
+        rules = [rule for rule in dialect.rules if rule.startswith("tl.device_assert")]
+        assert len(rules) == ("tl.device_assert" in dialect.tl_functions)
+        assert all("debug=True" in rule for rule in rules)
 
 
 def test_what_holds_for_all_operators_stands_first(

@@ -1,15 +1,22 @@
 """Suites of problem files: both contracts, cut sizes, vacuous and useless files, references in their own process."""
 
+import dataclasses
+import functools
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 
+from bringup.accuracy import stepwise
 from bringup.candidate import Candidate
 from bringup.errors import BringupError, ConfigError
 from bringup.judge import JobTemplate, open_judge
 from bringup.suites import get_suite
+from bringup.suites.problems._facts import Facts
+from bringup.suites.problems._process import ProblemProcess
 from bringup.suites.problems._program import Call, Problem, divided
 from bringup.suites.problems._reference import Reference
 
@@ -175,6 +182,78 @@ def test_a_reference_on_another_device_runs_in_the_process_that_holds_the_data(f
     assert case.reference(torch.empty(8, 16, device="meta")).device.type == "meta"
     call = case.reference.local()
     assert isinstance(call, Call)
+
+
+@pytest.fixture
+def one_thread():
+    """As problems' processes compute: sums of several threads differ in bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", ["optimized_fm", "map_id", "event_truncation"])
+def test_a_problem_s_process_computes_the_limits_that_its_reference_would_give_here(name, one_thread):
+    found = get_suite(f"modules:{CASE_STUDIES / name}.py")
+    (dtype,) = found.operator(name).case_counts
+    for inputs in found.materialise(name, dtype)[:2]:
+        expected = inputs.reference(*inputs.args)
+        given = (inputs.args, {}, expected, (inputs.args, {}))
+        (one,) = inputs.standard.limits(*given).outputs
+        here = dataclasses.replace(inputs.standard, stepped=functools.partial(stepwise, inputs.reference.local()))
+        (other,) = here.limits(*given).outputs
+        assert (one is None) is (other is None) is (name == "map_id")
+        if one is not None and other is not None:
+            assert one.words == other.words
+            assert torch.equal(one.exact, other.exact)
+            assert torch.equal(one.allowed, other.allowed)
+            assert not one.wrong(expected, expected).any()
+            assert one.wrong(expected, expected + 1).all()
+
+
+def test_a_training_problem_s_process_computes_the_limits_of_gradients_too(tmp_path):
+    (tmp_path / "trained.py").write_text(TRAINED)
+    inputs = get_suite(f"modules:{tmp_path / 'trained.py'}").materialise("trained", "float32")[0]
+    expected = inputs.reference(*inputs.args)
+    limits = inputs.standard.limits(inputs.args, {}, expected, (inputs.args, {}))
+    assert [limit is None for limit in limits.outputs] == [False, True, False, False]
+    assert all(limit is None for limit in limits.after)
+
+
+def test_references_on_a_device_are_an_option_and_other_suites_keep_their_digest(tmp_path):
+    path = CASE_STUDIES / "optimized_fm.py"
+    there, here = get_suite(f"modules:{path}?device=cuda"), get_suite(f"modules:{path}")
+    assert '"device"' not in here.packed()
+    (tmp_path / "packed.json").write_text(there.packed())
+    assert get_suite(f"modules:{tmp_path / 'packed.json'}").bundle.options.device == "cuda"
+    assert there.digest() != here.digest()
+    with pytest.raises(ConfigError, match=r"device.*'cpu' or 'cuda'"):
+        get_suite(f"modules:{path}?device=tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(BringupError, match="device=cuda: PyTorch finds no GPU here"):
+            there.materialise("optimized_fm", "bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("device", "named", "seen"), [("cpu", "all", ""), ("cuda", "all", None), ("cuda", "3", "3"), ("cuda", None, "")]
+)
+def test_a_problem_s_process_sees_a_gpu_only_where_the_suite_asks(monkeypatch, device, named, seen):
+    """The judge hides GPUs from its own processes, and keeps the user's choice in a variable."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("BRINGUP_DEVICES", raising=False)
+    if named is not None:
+        monkeypatch.setenv("BRINGUP_DEVICES", named)
+    started = []
+    real = subprocess.Popen
+
+    def popen(command, **options):
+        started.append(options["env"].get("CUDA_VISIBLE_DEVICES"))
+        return real([sys.executable, "-c", ""], **options)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    ProblemProcess("modules", "one", "", Facts(), device).close()
+    assert started == [seen]
 
 
 def test_a_packed_suite_is_the_same_without_its_files(folder, tmp_path):

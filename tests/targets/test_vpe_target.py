@@ -77,6 +77,22 @@ async def test_a_scatter_store_is_a_compile_error_with_its_line(pool: Bench) -> 
     assert (await judged(pool, allowed)).kind != "compile"
 
 
+async def test_each_refusal_names_its_own_kernel(pool: Bench) -> None:
+    """Triton compiles a kernel once; the device is asked again, when another kernel was compiled last."""
+    body = DOUBLE.replace("tl.store(y + i, v + v, mask=i < n)", "tl.store(y + v.to(tl.int32), v, mask=i < n)")
+    other = body.partition("def wrapper")[0].replace("kernel_double", "kernel_other").strip()
+    scatter = "tl.store(y + v.to(tl.int32), v, mask=i < n)"
+    other = other.replace(scatter, "tl.store(y + i, v + v, mask=i < n)")
+    source = f"{other}\n\n{body}".replace(
+        "    if n:\n", "    if n > 4:\n        kernel_other[(triton.cdiv(n, 16),)](x, y, n, BLOCK=16)\n    if n:\n"
+    )
+    verdict = await pool.candidate(Candidate(source=source), get_suite("tiny").operator("double"), keep_going=True)
+    assert (verdict.kind, verdict.kernel) == ("compile", "kernel_double")
+    refused = [one.summary for one in verdict.failures if one.kind == "compile"]
+    assert len(refused) == 8  # of both dtypes all cases with an element
+    assert all("kernel_double" in summary for summary in refused), refused
+
+
 async def test_a_front_end_error_is_a_compile_error(pool: Bench) -> None:
     verdict = await judged(pool, DOUBLE.replace("BLOCK=16", "BLOCK=24"))
     assert verdict.kind == "compile"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -15,7 +15,7 @@ from bringup.accuracy._numbers import FLOATS, PRECISION, overflow_from, ulp, uni
 from bringup.accuracy._open import OPEN
 from bringup.accuracy._poles import POLES
 from bringup.accuracy._positions import POSITIONS
-from bringup.accuracy._steps import stepwise
+from bringup.accuracy._steps import Stepped
 from bringup.accuracy._table import Rule, rule_of
 from bringup.accuracy._twin import Twin, leaves
 
@@ -101,8 +101,19 @@ class Arithmetic:
     subnormals: bool = True  # else it may take them for zeros, in arguments and results
     doubles: bool = True  # else a float64 result holds what float32 arithmetic finds
 
+    @property
+    def floats(self) -> tuple[torch.dtype, ...]:
+        """Dtypes of results that are held to the bound of float32 arithmetic and of the dtype."""
+        return FLOATS if self.doubles else (*FLOATS, torch.float64)
+
 
 COMPLETE = Arithmetic()
+
+
+class Program(Protocol):
+    """`bringup.accuracy.stepwise` of one program, computed where the program runs; results are on the host."""
+
+    def __call__(self, args: Sequence[Any], *, integers: bool, scalars: bool, halves: bool) -> Stepped: ...
 
 
 @dataclass(frozen=True)
@@ -115,8 +126,8 @@ class Standard:
     postprocessed: bool = False  # functions of the result are compared
     written: tuple[str, ...] = ()  # keywords whose tensors hold nothing yet: not data, whatever is in them
     given: Rule | None = None  # in the place of the table's rule, for what the table does not know
-    # Of a program of many steps: `reference` with each step off as a draw says (`Steps`). The bound follows from it.
-    stepped: Callable[[int], Callable[..., Any]] | None = None
+    # Of a program of many steps: `stepwise` of the reference, wherever that runs. Keywords are part of the program.
+    stepped: Program | None = None
     rule: Rule = field(init=False)
 
     def __post_init__(self) -> None:
@@ -135,9 +146,8 @@ class Standard:
 
         `after`: (args, kwargs) as the reference left them. The same on every host, but for the last bits of float64.
         """
-        floats = FLOATS if arithmetic.doubles else (*FLOATS, torch.float64)
-        found = self._limits(args, kwargs, expected, after, floats)
-        return found if arithmetic.subnormals else self._flushing(found, args, kwargs, expected, after, floats)
+        found = self._limits(args, kwargs, expected, after, arithmetic)
+        return found if arithmetic.subnormals else self._flushing(found, args, kwargs, expected, after, arithmetic)
 
     def _flushing(
         self,
@@ -146,14 +156,14 @@ class Standard:
         kwargs: Mapping[str, Any],
         expected: Any,
         after: Any,
-        floats: tuple[torch.dtype, ...],
+        arithmetic: Arithmetic,
     ) -> Limits:
         """Return limits that leave it to each element whether it is computed from flushed arguments."""
         other: list[tuple[torch.Tensor, Limit] | None] = [None] * (len(found.outputs) + len(found.after))
         given = flushed_arguments(args, kwargs)
         made = called(self.reference, *given) if given is not None else None
         if given is not None and made is not None and same_kind([expected, list(after)], [made[0], list(made[1])]):
-            limits = self._limits(*given, *made, floats)
+            limits = self._limits(*given, *made, arithmetic)
             tensors = [*leaves(made[0]), *leaves(list(made[1]))]
             same = Limit("bit for bit", zero_sign=False)
             other = [
@@ -171,7 +181,7 @@ class Standard:
         return Limits(merged[: len(found.outputs)], merged[len(found.outputs) :], found.reason)
 
     def _limits(
-        self, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any, floats: tuple[torch.dtype, ...]
+        self, args: Any, kwargs: Mapping[str, Any], expected: Any, after: Any, arithmetic: Arithmetic
     ) -> Limits:
         rule = self.rule
         outputs, inputs = leaves(expected), leaves(list(after))
@@ -189,7 +199,7 @@ class Standard:
         if self.postprocessed:
             return Limits([None] * len(outputs), [None] * len(inputs), "functions of the result are compared")
         empty = {name: torch.zeros_like(kwargs[name]) for name in self.written}
-        found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs], floats)
+        found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs], len(outputs), arithmetic)
         if isinstance(found_limits, str):
             return Limits([None] * len(outputs), [None] * len(inputs), found_limits)
         bounds = found_limits[: len(outputs)]
@@ -208,8 +218,10 @@ class Standard:
         return Limits(bounds, found_limits[len(outputs) :])
 
     def _bounds(
-        self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor], floats: tuple[torch.dtype, ...]
+        self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor], outputs: int, arithmetic: Arithmetic
     ) -> list[Limit | None] | str:
+        """Return the limits of results and arguments afterwards; the first `outputs` of `expected` are results."""
+        floats = arithmetic.floats
         if not any(tensor.dtype in floats for tensor in expected):
             return [None] * len(expected)
         # Integers are data where there is nothing else; beside floating-point tensors they may be indices.
@@ -217,6 +229,8 @@ class Standard:
         data = self.rule.kind in ("rounding", "composite") and not any(t.is_floating_point() for t in leaves(given))
         twin = Twin(self.reference, args, dict(kwargs), scalars=self.operator not in FACTORIES, integers=data)
         try:
+            if self.stepped is not None:
+                return self._program(self.stepped, args, data, expected, outputs, floats)
             exact = leaves(list(twin.run()))
             if [t.shape for t in exact] != [t.shape for t in expected]:  # a number that is rounded decides about a size
                 twin = Twin(self.reference, args, dict(kwargs), scalars=False, integers=data)
@@ -239,18 +253,34 @@ class Standard:
             else [_at_poles(limit, tensor, *poles) for limit, tensor in zip(found, expected, strict=True)]
         )
 
+    def _program(
+        self, stepped: Program, args: Any, integers: bool, expected: list[torch.Tensor], outputs: int,
+        floats: tuple[torch.dtype, ...],
+    ) -> list[Limit | None] | str:  # fmt: skip
+        """The same of a program of many steps; its arguments stay as they are, bit for bit."""
+        if not any(tensor.dtype in floats for tensor in expected[:outputs]):
+            return [None] * len(expected)
+        # Half precisions may round on the way: as far as rounding the arguments to them goes.
+        halves = self.dtype in ("bfloat16", "float16")
+        for scalars in (True, False):  # a number that is rounded may decide about a size
+            exact, moved, near = stepped(args, integers=integers, scalars=scalars, halves=halves)
+            if [t.shape for t in exact] == [t.shape for t in expected[:outputs]]:
+                break
+        else:
+            return "in double precision the result has another shape"
+        words = "and what computing its steps in float32, in any order, can change"
+        errors = [Error(one, half, words) for one, half in zip(moved, near or [0.0] * len(moved), strict=True)]
+        found = [
+            self._limit(tensor, one, made, None) if tensor.dtype in floats and one.dtype is torch.float64 else None
+            for tensor, one, made in zip(expected[:outputs], exact, errors, strict=True)
+        ]
+        return found + [None] * (len(expected) - outputs)
+
     def _errors(self, twin: Twin, exact: list[torch.Tensor]) -> list[Error]:
         """Return for each tensor the error that arithmetic may make beside the last rounding."""
         rule = self.rule
         if rule.kind == "accumulating":
             return self._sums(twin, exact)
-        if self.stepped is not None:
-            words = "and what computing its steps in float32, in any order, can change"
-            # Half precisions may round on the way: as far as rounding the arguments to them goes.
-            halves = spread(twin, exact) if self.dtype in ("bfloat16", "float16") else [0.0] * len(exact)
-            moved = stepwise(self.stepped, twin.args, twin.kwargs, exact)
-            return [Error(one, half, words) for one, half in zip(moved, halves, strict=True)]
-        data = [t.detach().double().abs() for t in leaves([twin.args, twin.kwargs]) if t.is_floating_point()]
         found = [Error() for _ in exact]
         spreads = rule.spread
         if rule.kind == "composite":
@@ -258,11 +288,11 @@ class Standard:
             spreads = max(1.0, rule.spread) * (8 + 4 * math.sqrt(terms))
         if spreads:
             words = "and what rounding its arguments to float32 can change"
-            moved = spread(twin, exact)
-            found = [Error(spreads * one, one, words) for one in moved]
+            found = [Error(spreads * one, one, words) for one in spread(twin, exact)]
         sizes: Any = 1.0 if rule.one else 0.0
         extra: Any = rule.one
         if rule.argument:
+            data = [t.detach().double().abs() for t in leaves([twin.args, twin.kwargs]) if t.is_floating_point()]
             size = max((float(t.max()) for t in data if t.numel()), default=0.0)
             size = size if rule.kind == "composite" else sum(data)
             extra, sizes = extra + rule.argument * size, sizes + size

@@ -10,18 +10,19 @@ would forgive lower precisions in long sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bringup.accuracy._conditions import DRAWS, SIZES, UNIT
+from bringup.accuracy._conditions import DRAWS, SIZES, UNIT, spread
 from bringup.accuracy._table import UNKNOWN, Rule, rule_of
 from bringup.accuracy._twin import Twin, leaves, perturbation, shares
 
 MARGIN = 3.0
+RUNS = 1 + 2 * DRAWS  # of the program, at most, that `stepwise` takes
 UNITS = 4.0  # of the arguments of a function of which nothing else is known
 # Operators of ATen below the ones that the table names.
 _BELOW = {
@@ -38,22 +39,43 @@ _PREFIXES = ("", "nn.functional.", "special.", "linalg.")
 _WHOLE = frozenset({"cumprod", "logcumsumexp"})
 
 
-def stepwise(
-    stepped: Callable[[int], Callable[..., Any]], args: Any, kwargs: Any, exact: list[torch.Tensor]
-) -> list[torch.Tensor]:
-    """Return by how much each result may be off, in unit roundoffs of float32: float64 tensors shaped like `exact`.
+class Stepped(NamedTuple):
+    """What a program's results are, and by how much they may be off: float64 tensors of the results' shapes."""
 
-    `stepped(draw)` is the function with its steps off as that draw says (`Steps`). The largest change in a few fixed
-    draws, times `MARGIN`; 0 where a result ceases to be finite.
+    exact: list[torch.Tensor]
+    moved: list[torch.Tensor]  # by its steps, in unit roundoffs of float32
+    halves: list[torch.Tensor]  # by arguments that are one unit roundoff off, for units of 1; empty unless asked for
+
+
+def stepwise(
+    program: Callable[..., Any], args: Sequence[Any], *, integers: bool, scalars: bool, halves: bool
+) -> Stepped:
+    """Compute a program in float64, and by how much its results move when each step is off (`Steps`).
+
+    The largest change in a few fixed draws, times `MARGIN`; 0 where a result ceases to be finite. Computed is where the
+    tensors of `args` are, which stay as they are; `integers` and `scalars` as `Twin` takes them. Raises what PyTorch
+    raises.
     """
+    twin = Twin(program, tuple(args), {}, integers=integers, scalars=scalars)
+    result, *after = twin.run()
+    exact = leaves(result)
     moved = [torch.zeros_like(one) for one in exact]
     for draw in range(DRAWS):
-        made = leaves(list(Twin(stepped(draw), args, kwargs).run(perturbation(UNIT, draw))))
-        for size, one, other in zip(moved, exact, made, strict=True):
+        off = Twin(_off(program, draw), twin.args, {}, scalars=False)
+        for size, one, other in zip(moved, exact, leaves(off.run(perturbation(UNIT, draw))[0]), strict=True):
             if one.shape == other.shape and one.dtype is torch.float64 and other.dtype is torch.float64:
                 change = ((other - one).abs() / UNIT).nan_to_num(nan=0.0, posinf=0.0)
                 torch.maximum(size, change, out=size)
-    return [MARGIN * size for size in moved]
+    near = spread(twin, [*exact, *leaves(after)])[: len(exact)] if halves else []
+    return Stepped(exact, [MARGIN * size for size in moved], near)
+
+
+def _off(program: Callable[..., Any], draw: int) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        with Steps(draw):
+            return program(*args)
+
+    return run
 
 
 class Steps(TorchDispatchMode):  # type: ignore[misc]  # untyped in PyTorch
@@ -97,7 +119,7 @@ class Steps(TorchDispatchMode):  # type: ignore[misc]  # untyped in PyTorch
 
     def _shares(self, like: torch.Tensor) -> torch.Tensor:
         """Return numbers in ±[1/2, 1]: the bound of a last step must not hang on a draw that is nearly 0."""
-        drawn = shares(like.numel(), self._next()).to(like.device)
+        drawn = shares(like.numel(), self._next(), like.device)
         return (drawn.sign() * (1 + drawn.abs()) / 2).reshape(like.shape)
 
     def _rounding(self, func: Any, rule: Rule, args: Any, kwargs: Any, made: list[torch.Tensor]) -> list[Any]:

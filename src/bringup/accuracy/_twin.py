@@ -108,19 +108,22 @@ def double() -> Iterator[None]:
 def perturbation(size: float, draw: int) -> Change:
     """Return the change that moves every value by at most `size` of itself, up or down, as `draw` decides.
 
-    The shares (`shares`) are the same on every host. They are spread over [-1, 1]
-    rather than signs alone: two elements whose difference counts must not move together in every draw.
+    The shares (`shares`) are the same on every host and device. They are spread over [-1, 1] rather than signs alone:
+    two elements whose difference counts must not move together in every draw.
     """
 
     def change(flat: torch.Tensor) -> torch.Tensor:
-        return flat * (1 + size * shares(flat.numel(), draw))
+        return flat * (1 + size * shares(flat.numel(), draw, flat.device))
 
     return change
 
 
-def shares(count: int, draw: int) -> torch.Tensor:
-    """Return float64 numbers spread over [-1, 1] by a multiplicative hash of their positions, another for each draw."""
-    number = torch.arange(count, dtype=torch.int64)
+def shares(count: int, draw: int, device: torch.device | None = None) -> torch.Tensor:
+    """Return float64 numbers spread over [-1, 1] by a multiplicative hash of their positions, another for each draw.
+
+    They are made on `device`, the same bits on each: integers alone, which wrap at 2**64 alike, up to the last step.
+    """
+    number = torch.arange(count, dtype=torch.int64, device=device)
     mixed = (number + 1 + 1000003 * draw) * 0x9E3779B1 % (1 << 32)
     mixed = ((mixed ^ (mixed >> 15)) * 0x5EBCA6B5) % (1 << 32)
     return ((mixed ^ (mixed >> 13)) % (1 << 24)).to(torch.float64) / (1 << 23) - 1

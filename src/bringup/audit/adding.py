@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from bringup.audit.definition import definitions
 from bringup.audit.vacuity import Choices, OperatorResult
 from bringup.config import ALONE
 from bringup.errors import ConfigError
@@ -67,12 +66,8 @@ def forget_choices(suite: str, path: Path | None = None) -> int:
 
 def stale_definitions(results: Mapping[str, OperatorResult]) -> Iterator[tuple[str, str, str, int]]:
     """Yield (operator, dtype, candidate, case) where a case refuses what is marked as true by definition."""
-    for entry in definitions():
-        for name in entry.operators:
-            result = results.get(name)
-            for dtype, found in result.judged.items() if result else ():
-                if entry.dtypes and dtype not in entry.dtypes:
-                    continue
-                for trivial in entry.trivial:
-                    if trivial in found.killed_by:
-                        yield name, dtype, trivial, found.killed_by[trivial]
+    for name, result in results.items():
+        for dtype, found in result.judged.items():
+            for trivial, case in found.killed_by.items():
+                if result.definition(dtype, trivial) is not None:
+                    yield name, dtype, trivial, case

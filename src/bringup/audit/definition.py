@@ -18,6 +18,12 @@ class Definition(Record):
     operators: tuple[str, ...]
     trivial: tuple[str, ...]
     dtypes: tuple[str, ...] = ()  # empty: all
+    suites: tuple[str, ...] = ()  # empty: all
+
+    def holds(self, dtype: str, suite: str) -> bool:
+        """Whether the entry is about a dtype's gate in a suite, given with what follows a colon or without."""
+        return (not self.dtypes or dtype in self.dtypes) and (not self.suites or suite.partition(":")[0] in self.suites)
+
     reason: str
 
 
@@ -32,6 +38,7 @@ def definitions() -> tuple[Definition, ...]:
                 "operators": entry["operators"].split(),
                 "trivial": entry["trivial"].split(),
                 "dtypes": entry.get("dtypes", "").split(),
+                "suites": entry.get("suites", "").split(),
             }
         )
         for entry in yaml.load(text, Loader=yaml.CSafeLoader)
@@ -48,9 +55,12 @@ def _index() -> dict[tuple[str, str], tuple[Definition, ...]]:
     return index
 
 
-def definition_of(operator: str, dtype: str, trivial: str) -> str | None:
+def marks(operator: str, trivial: str) -> tuple[Definition, ...]:
+    """Return the entries on an operator, or on what an overload of ATen is one of (`floor` of `floor.out`)."""
+    index = _index()
+    return index.get((operator, trivial)) or index.get((operator.partition(".")[0], trivial), ())
+
+
+def definition_of(operator: str, dtype: str, trivial: str, suite: str = "opinfo") -> str | None:
     """Return why the operator is that trivial candidate by definition in that dtype; None when it is not."""
-    for entry in _index().get((operator, trivial), ()):
-        if not entry.dtypes or dtype in entry.dtypes:
-            return entry.reason
-    return None
+    return next((entry.reason for entry in marks(operator, trivial) if entry.holds(dtype, suite)), None)

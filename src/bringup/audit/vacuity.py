@@ -73,6 +73,7 @@ class OperatorResult(Record):
     seconds: float = 0.0
     error: str = ""  # why it could not be judged
     note: str = ""  # why it is not asked: it has no values to compare
+    suite: str = "opinfo"  # whose gate
 
     @property
     def judged(self) -> dict[str, DtypeResult]:
@@ -97,14 +98,18 @@ class OperatorResult(Record):
     def open(self) -> dict[str, tuple[str, ...]]:
         """Return dtype -> candidates that pass its gate now though the operator is not that by definition."""
         found = {
-            dtype: tuple(t for t in result.now if definition_of(self.operator, dtype, t) is None)
+            dtype: tuple(t for t in result.now if self.definition(dtype, t) is None)
             for dtype, result in self.judged.items()
         }
         return {dtype: trivial for dtype, trivial in found.items() if trivial}
 
     def meaningful(self, trivial: Iterable[str]) -> tuple[str, ...]:
         """Leave out candidates that the operator is by definition in every dtype."""
-        return tuple(t for t in trivial if any(definition_of(self.operator, dtype, t) is None for dtype in self.judged))
+        return tuple(t for t in trivial if any(self.definition(dtype, t) is None for dtype in self.judged))
+
+    def definition(self, dtype: str, trivial: str) -> str | None:
+        """Why the operator is a trivial candidate by definition in a dtype; None when it is not."""
+        return definition_of(self.operator, dtype, trivial, self.suite)
 
 
 class Choice(Record):
@@ -152,7 +157,7 @@ def survey(
     if progress is not None and todo:
         progress(len(results), len(operators), "")
     ask(suite, [{"operator": op.name} for op in todo], take, jobs)
-    return {op.name: results[op.name] for op in operators}
+    return {op.name: results[op.name].model_copy(update={"suite": suite}) for op in operators}
 
 
 def choose(

@@ -135,8 +135,6 @@ def _own_cases(operator: Operator, result: OperatorResult) -> int:
 def _standing(result: OperatorResult) -> Any:
     from rich.text import Text
 
-    from bringup.audit import definition_of
-
     if result.error:
         return Text(f"not judged: {result.error}", style="red")
     still_open = result.open()
@@ -146,7 +144,7 @@ def _standing(result: OperatorResult) -> Any:
         reason
         for dtype, found in result.judged.items()
         for trivial in found.now
-        if (reason := definition_of(result.operator, dtype, trivial)) is not None
+        if (reason := result.definition(dtype, trivial)) is not None
     )
     if reasons:
         return Text(f"by definition: {'; '.join(reasons)}", style="dim")

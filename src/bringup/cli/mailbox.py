@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from bringup.clients.mailbox import Mailbox
 
 POLL_SECONDS = 0.2
+SHOWN = ("answered", "claimed", "pending")  # what waits stands where a terminal's user looks: at the end
+# RUN.OPERATOR.aATTEMPT.tTURN.ROLE; a run's name begins with the time of its start
+FULL_KEY = re.compile(r"(?P<run>\d{8}-\d{6}-[^.]+)\.(?P<operator>.+)\.a\d+\.t\d+(?:\.\w+)?")
 
 RunOption = Annotated[
     str | None, typer.Option("--run", help="Run whose mailbox is meant: id or unique beginning (default: the newest).")
@@ -49,12 +53,20 @@ def list_prompts(
     runs_dir: RunsDirOption = None,
     as_json: JsonOption = False,
     state: Annotated[str | None, typer.Option(help="Only pending, claimed or answered ones.")] = None,
+    pending: Annotated[bool, typer.Option("--pending", help="Only what waits: as --state pending.")] = False,
 ) -> None:
-    """List the prompts with their states, and how the operators' sessions stand."""
+    """List the prompts with their states, and how the operators' sessions stand.
+
+    What was answered stands first and what waits last, the newest at the end.
+    """
     if state not in (None, "pending", "claimed", "answered"):
         raise typer.BadParameter("is one of pending, claimed, answered", param_hint="--state")
+    if pending and state not in (None, "pending"):
+        raise typer.BadParameter(f"asks for what waits, --state for what is {state}", param_hint="--pending")
+    state = "pending" if pending else state
     with _mailbox(_choose(run, directory, runs_dir)) as box:
         entries = [entry for entry in box.entries() if state is None or entry.state == state]
+        entries.sort(key=lambda entry: SHOWN.index(entry.state))  # stable: within a state by age
         closed = box.closed
         sessions = _sessions(box.directory)
         if as_json:
@@ -238,6 +250,12 @@ def _choose(run: str | None, directory: Path | None, runs_dir: Path | None, key:
     if (named := root / key.partition(".")[0] / "mailbox") in found:
         return named
     if not found:
+        named_by = FULL_KEY.fullmatch(key)
+        if named_by is not None:
+            raise BringupError(
+                f"no run with a mailbox in {root}; the key names the run {named_by['run']} of {named_by['operator']}: "
+                "say with --runs-dir in which folder it is, or name its own with --dir"
+            )
         raise BringupError(
             f"no run with a mailbox in {root}; start one with `bringup run --client mailbox`, or name one with --dir"
         )

@@ -52,7 +52,7 @@ class FrontEnd:
         self.handles, self.target, self.name = handles, target, name
         self.also: dict[str, GPUTarget] = {}
         """Toolchains that only check kernels, by the name that the job gives them."""
-        self.latest = ""  # name of the kernel that was compiled last
+        self.latest = ""  # name of the kernel that Triton or the device was asked to compile last
         self.real = {key: known.compiler for key, known in backends.items()}
 
     def install(self) -> None:
@@ -254,6 +254,7 @@ class _Launcher:
     def _compile(self, text: bytes) -> None:
         out = self.frontend.handles.stream
         assert out is not None
+        self.frontend.latest = self.name  # Triton compiles once, the device is asked in every call until it takes it
         constants = {name: _constant(value) for name, value in self.signature.constants.items()}
         arguments = [(name, kind) for name, kind, _ in self.signature.arguments]
         request = {**json.loads(text), "args": arguments, "constants": constants}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bringup.device import Fault, Stopwatch, TimedEngine
 from bringup.device.machine import Machine
 from bringup.device.prepared import Prepared
+from bringup.device.sharing import alone
 from bringup.device.tape import BadTape, Tape, digest_of, unpack
 from bringup.judge._turns import Side, take_turns
 from bringup.judge.measuring import COMPILE, EAGER, Timing
@@ -28,7 +29,7 @@ Turn = Callable[[int], float]
 
 def measure(machine: Machine, request: dict[str, Any], payload: memoryview) -> tuple[dict[str, Any], list[bytes]]:
     """Do a request of the referee's: `tapes` (names and sizes; the first is the candidate's), `references`, `case`,
-    `cache` (the user's), `timing`, `memory`.
+    `cache` (the user's), `timing`, `memory`, `lock` (of the device, taken while times are).
 
     Returns the samples of each side, errors, health of the device before and after, facts of the candidate's launches;
     and the candidate's results as they are after the timed runs.
@@ -87,9 +88,10 @@ class _Bench:
                     sides.append(Side(str(name), self._reference(str(name))))
                 except Exception as error:
                     answer["errors"][name] = f"{type(error).__name__}: {error}"[:500]
-            before = self.watch.health()
-            take_turns(sides, self.timing)
-            answer["health"] = [before, self.watch.health()]
+            with alone(str(self.request["lock"])):
+                before = self.watch.health()
+                take_turns(sides, self.timing)
+                answer["health"] = [before, self.watch.health()]
             for side in sides:
                 answer["samples"][side.name] = side.samples
                 if side.error:

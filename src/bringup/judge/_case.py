@@ -19,6 +19,7 @@ from bringup.judge._moves import rearranges
 from bringup.judge._near import described, with_inputs
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
+from bringup.judge._written import overwritten, same_bits, written
 from bringup.operators import Operator
 from bringup.suites import CaseInputs
 from bringup.targets import Target
@@ -241,6 +242,41 @@ class CaseJudge:
         """Whether the answer to another case would be right for this one."""
         return self._differs(self.answer(), other.answer()) is None
 
+    def agrees(self, other: CaseJudge) -> bool:
+        """Whether the reference answers another call as this one, arguments afterwards included, and as is right here.
+
+        Compared is as a candidate's answer would be. PyTorch's own kernels may differ by how arguments lie in memory.
+        """
+        own, theirs = self.expected(self.inputs), other.expected(other.inputs)
+        post = self.inputs.postprocess or (lambda value: value)
+        if any(self._differs(post(own[0]), post(answer[0])) is not None for answer in (own, theirs)):
+            return False
+        after, others = _compare.input_paths(*own[1:]), _compare.input_paths(*theirs[1:])
+        return len(after) == len(others) and not any(
+            self._differs_after(number, one, tensor, path)
+            for number, ((path, one), (_, tensor)) in enumerate(zip(after, others, strict=True))
+        )
+
+    def same_bits(self, other: CaseJudge) -> bool:
+        """Whether the reference gives both calls the same results bit for bit, and leaves what it writes the same."""
+        own, theirs = self.expected(self.inputs), other.expected(other.inputs)
+        outputs = [_codec.tensors_of(answer, "") for answer in (own[0], theirs[0])]
+        if len(outputs[0]) != len(outputs[1]) or not all(
+            same_bits(one, two) for (_, one), (_, two) in zip(*outputs, strict=True)
+        ):
+            return False
+        after, others = _compare.input_paths(*own[1:]), _compare.input_paths(*theirs[1:])
+        return all(
+            same_bits(old, two) or same_bits(one, two)
+            for (_, old), (_, one), (_, two) in zip(other.tensors, after, others, strict=True)
+        )
+
+    def _differs_after(self, number: int, one: torch.Tensor, other: torch.Tensor, path: str) -> Mismatch | None:
+        """What is wrong with an argument after the call, where `one` is the reference's."""
+        limit = self.limits.after[number] if self.limits.after else None
+        limits = {path: limit} if limit is not None else None
+        return _compare.compare(one, other, self.inputs.rtol, self.inputs.atol, path, limits)
+
     def accepts(self, tensors: NamedTensors) -> bool:
         """Whether these tensors, in order, would be the right answer."""
         wanted = _codec.tensors_of(self.answer(), "output")
@@ -255,7 +291,7 @@ class CaseJudge:
         expected, args, kwargs = self.expected(self.inputs)
         outputs = [t for _, t in _codec.tensors_of(expected, "output")]
         after = _compare.input_paths(args, kwargs)
-        outputs += [new for (_, old), (_, new) in zip(self.tensors, after, strict=True) if not _same_bits(old, new)]
+        outputs += [new for (_, old), (_, new) in zip(self.tensors, after, strict=True) if not same_bits(old, new)]
         return all(self._is_trivial(tensor) for tensor in outputs)
 
     def _is_trivial(self, output: torch.Tensor) -> bool:
@@ -317,19 +353,21 @@ class CaseJudge:
         return _compare.compare(expected, actual, inputs.rtol, inputs.atol, limits=self._output_limits(expected))
 
     def _mutation(self, after: NamedTensors, wanted: NamedTensors) -> Mismatch | None:
-        """Inputs must be what the reference leaves: bit for bit where it does not write, in tolerance where it does."""
+        """Inputs must be what the reference leaves: bit for bit where it does not write, in tolerance where it does.
+
+        Where it wrote the bits that were there, it is asked again with other values (`_written`).
+        """
         if len(after) != len(self.tensors):
             return Mismatch(aspect="mutation", output="arguments after the call", message="a container was changed")
-        inputs = self.inputs
         for number, ((path, old), (_, new), (_, reference)) in enumerate(zip(self.tensors, after, wanted, strict=True)):
             where = f"{path} after the call"
             if self.inputs.postprocess is not None and self._returned(reference):
                 found = None  # compared as an output: functions of it
-            elif not _same_bits(old, reference):
-                limit = self.limits.after[number] if self.limits.after else None
-                limits = {where: limit} if limit is not None else None
-                found = _compare.compare(reference, new, inputs.rtol, inputs.atol, where, limits)
-            elif _same_bits(old, new):
+            elif not same_bits(old, reference) or (
+                not same_bits(old, new) and self._may_write and written(self.inputs, number)
+            ):
+                found = self._differs_after(number, reference, new, where)
+            elif same_bits(old, new):
                 found = None
             else:
                 found = Mismatch(
@@ -342,6 +380,21 @@ class CaseJudge:
             if found is not None:
                 return found
         return None
+
+    @property
+    def _may_write(self) -> bool:
+        """Whether the call is there to write into an argument."""
+        return self.operator.mutates or bool(self.inputs.requires)
+
+    def must_write(self, number: int) -> bool:
+        """Whether a right call writes every element of a tensor among the arguments: an `out` that holds no data."""
+        names = {*self.operator.writes, *([self.inputs.requires] if self.inputs.requires else [])}
+        outs = [id(tensor) for name in names for _, tensor in _codec.tensors_of(self.kwargs.get(name), name)]
+        if id(self.tensors[number][1]) not in outs:
+            return False
+        _, args, kwargs = self.expected(self.inputs)
+        reference = _compare.input_paths(args, kwargs)[number][1]
+        return overwritten(self.inputs, number, reference)
 
     def _returned(self, argument: torch.Tensor) -> bool:
         """Whether the reference returns an argument itself (`out=`)."""
@@ -507,15 +560,3 @@ def _is_copy(output: torch.Tensor, tensor: torch.Tensor) -> bool:
     return torch.equal(values, output) or (
         output.is_floating_point() and bool(torch.allclose(values, output, rtol=0, atol=0, equal_nan=True))
     )
-
-
-def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    left, right = (_dense(t).view(torch.uint8) for t in (one, other))
-    return bool(torch.equal(left, right))
-
-
-def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    # Not `contiguous()`: it leaves the stride of a single element as it is, which cannot be seen as bytes then.
-    return tensor.detach().clone(memory_format=torch.contiguous_format).reshape(-1)

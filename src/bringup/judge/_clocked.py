@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bringup.device.sharing import WAIT_SECONDS
 from bringup.judge._bench import deadline
 from bringup.judge._case import CaseJudge, tape_name
 from bringup.judge._device import Device, DeviceLost
@@ -144,9 +145,10 @@ class Clocked:
                 "case": {"suite": job.judge.operator.suite, **known.model_dump()},
                 "timing": job.timing.model_dump(),
                 "memory": job.limits.memory_mb << 20,
+                "lock": referee.lock,
             }
             patience = COMPILE_SECONDS if COMPILE in references else job.limits.compile_seconds
-            until = deadline(job.timing, len(tapes) + len(references), patience)
+            until = deadline(job.timing, len(tapes) + len(references), patience) + WAIT_SECONDS
             return referee.device.measure(request, list(tapes.values()), until)
         finally:
             compiling.close()

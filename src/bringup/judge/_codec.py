@@ -6,7 +6,7 @@ Tensors travel as views of storages, so strides, offsets, overlap and shared sto
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -173,6 +173,18 @@ def clone_tree(value: Any) -> Any:
     text = encode(value, storages)
     copies = [storage.clone() for storage in storages.items]
     return decode(text, lambda d: tensor_on(copies, d))
+
+
+def with_tensors(value: Any, new: Iterator[torch.Tensor]) -> Any:
+    """Return a tree with its tensors, in the order of `tensors_of`, exchanged for `new`."""
+    if isinstance(value, torch.Tensor):
+        return next(new)
+    if not tensors_of(value, ""):
+        return value
+    if isinstance(value, Mapping):
+        return {key: with_tensors(item, new) for key, item in value.items()}
+    items = [with_tensors(item, new) for item in value]
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
 def tensors_of(value: Any, path: str) -> list[tuple[str, torch.Tensor]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from bringup import __version__
 from bringup.candidate import digest
+from bringup.config import DEVICES
 from bringup.judge._contents import JobRefused, TargetRef, local_operator, local_target, suite_ref
 from bringup.judge._kernels import kernels_folder, user_cache
 from bringup.judge._processes import ForkServer, JudgeFault, Slot, SlotLost
@@ -22,7 +23,6 @@ from bringup.judge._scratch import Scratch
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import JudgeJob, Progress, Replayed, ReplayJob
 from bringup.judge.measuring import Measured, MeasureJob
-from bringup.judge.profilers import DEVICES
 from bringup.operators import Operator
 from bringup.targets import get_target
 from bringup.verdict import Environment, Verdict

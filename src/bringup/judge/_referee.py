@@ -24,6 +24,7 @@ import torch
 from bringup.accuracy import Limits
 from bringup.config import JudgeLimits
 from bringup.device import frames
+from bringup.device.sharing import beside_others, lock_of
 from bringup.judge import _codec
 from bringup.judge._case import Asked, CaseJudge, Expected, arithmetic_of, limits_of, tape_name
 from bringup.judge._compile_log import explained
@@ -47,7 +48,7 @@ from bringup.judge.job import JudgeJob, ReplayJob
 from bringup.judge.measuring import MeasureJob
 from bringup.judge.sandbox import SandboxFault
 from bringup.linter import computes, moves, read_allowance
-from bringup.suites import CaseInputs, argument_dtypes, get_suite
+from bringup.suites import CaseInputs, argument_dtypes, device_locks, get_suite
 from bringup.targets import Target
 from bringup.verdict import CaseId, CaseResult, Verdict
 
@@ -86,6 +87,8 @@ class Referee:
         self.limits: dict[tuple[str, CaseId], Limits] = {}
         self.modelled: OrderedDict[str, Any] = OrderedDict()  # baselines on a modelled clock, by digest: see _measuring
         self.scratch = tempfile.mkdtemp(prefix="judge-")
+        # Times that are a model's are disturbed by nobody.
+        self.lock = lock_of(target.name, device_locks()) if target.clock == "device" else ""
 
     def serve(self) -> None:
         """Answer each job with a verdict."""
@@ -313,10 +316,9 @@ class Judging:
             rerun, began = Rerunner(self), time.monotonic()
             try:
                 for cases in by_dtype.values():
-                    for case in guard.choose(cases):
-                        outcome = guard.check(rerun, case)
-                        if outcome is not None:
-                            return outcome.with_call(case), case.inputs
+                    if (found := guard.sweep(rerun, cases)) is not None:
+                        outcome, case = found
+                        return outcome.with_call(case), case.inputs
             finally:
                 self.reruns[guard.id] = {"runs": rerun.runs, "seconds": round(time.monotonic() - began, 4)}
         return None
@@ -481,6 +483,13 @@ class Judging:
         assert device is not None
         assert runner is not None
         _ = case.result_sizes  # computes the reference, which takes nothing of the candidate's time
+        with beside_others(self.referee.lock):
+            return self._exchanged(device, runner, case, mode, request, payloads, seconds)
+
+    def _exchanged(
+        self, device: Device, runner: Guest, case: CaseJudge, mode: dict[str, Any], request: dict[str, Any],
+        payloads: Any, seconds: float,
+    ) -> Outcome:  # fmt: skip
         deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
         request["bases"] = device.begin(mode, request["sizes"], payloads, deadline)
         reply: dict[str, Any] = {}
@@ -528,13 +537,14 @@ class Judging:
             device, runner = self.referee.device, self.runner
             assert device is not None
             assert runner is not None
-            deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
-            request["bases"] = device.begin(self._mode(case), request["sizes"], payloads, deadline)
-            began = time.perf_counter()
-            runner.send(request, (), deadline)
-            runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
-            taken = time.perf_counter() - began - (self.compiling.seconds - before)
-            done, _ = device.end([], [], time.monotonic() + seconds)
+            with beside_others(self.referee.lock):
+                deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
+                request["bases"] = device.begin(self._mode(case), request["sizes"], payloads, deadline)
+                began = time.perf_counter()
+                runner.send(request, (), deadline)
+                runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+                taken = time.perf_counter() - began - (self.compiling.seconds - before)
+                done, _ = device.end([], [], time.monotonic() + seconds)
         except (DeviceLost, frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
             self._drop()
             raise RuntimeError(f"the wrapper does not return: {error}") from None

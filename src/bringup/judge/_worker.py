@@ -79,8 +79,16 @@ class Guests:
         from bringup.judge import _codec
 
         storages = [self.handles.input(*pair) for pair in zip(request["bases"], request["sizes"], strict=True)]
-        args = _codec.decode(request["args"], lambda d: _codec.tensor_on(storages, d), self.device)
-        kwargs = _codec.decode(request["kwargs"], lambda d: _codec.tensor_on(storages, d), self.device)
+        made: dict[str, Any] = {}  # what is described alike is one tensor, as a caller would give it
+
+        def tensor(described: dict[str, Any]) -> Any:
+            key = repr(described)
+            if key not in made:
+                made[key] = _codec.tensor_on(storages, described)
+            return made[key]
+
+        args = _codec.decode(request["args"], tensor, self.device)
+        kwargs = _codec.decode(request["kwargs"], tensor, self.device)
         try:
             result = wrapper(*args, **kwargs)
         except BaseException as error:

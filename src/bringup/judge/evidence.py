@@ -33,7 +33,7 @@ class Evidence(Record):
     # only these indices, in all dtypes or by dtype; None: all
     cases: tuple[int, ...] | dict[str, tuple[int, ...] | None] | None = None
     seed: int = 0
-    fresh_seed: int | None = None  # of the guard `fresh`
+    fresh_seed: int | None = None  # of the guards that draw
     keep_going: bool = False
     kind: VerdictKind
     guard: str = ""

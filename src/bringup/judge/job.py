@@ -44,7 +44,7 @@ class JudgeJob(Record):
     target: TargetRef
     cases: dict[str, tuple[int, ...] | None]  # by dtype the indices of the cases; None: all of them
     seed: int = 0  # of the cases
-    fresh_seed: int = Field(ge=0)  # of the guard `fresh`; never `seed`
+    fresh_seed: int = Field(ge=0)  # of the guards that draw; never `seed`
     guards: tuple[str, ...] = IDS
     limits: JudgeLimits = JudgeLimits()
     compile_for: tuple[str, ...] = ()  # toolchains that must also compile every kernel
@@ -155,7 +155,7 @@ class JobTemplate:
             dtypes: of the cases.
             cases: indices in every one of the dtypes, or indices by dtype, which `dtypes` then does not limit.
             seed: of the cases.
-            fresh_seed: of the guard `fresh`, to judge as before; by default the configuration's, or drawn now.
+            fresh_seed: of the guards that draw, to judge as before; by default the configuration's, or drawn now.
             keep_going: whether every case is judged, as the configuration may say already.
             failures: different failures that the verdict tells of.
             profile: whether the target's counters are reported.

@@ -72,7 +72,8 @@ def signature(name: str, overloads: tuple[str, ...] = ()) -> str:
         return f"{name}(input) -> Tensor"  # an attribute: input.T
     documented = documented_signatures(name, inspect.getdoc(found) or "") if found is not None else []
     if documented:
-        return "; ".join(dict.fromkeys(completed(_with_input(line) if method else line) for line in documented))
+        lines = [completed(_with_input(line) if method else line) for line in documented]
+        return "; ".join(dict.fromkeys(_with_defaults(lines[0], found) if len(lines) == 1 else line for line in lines))
     written = python_signature(path)
     if written and "*args" not in written:
         return completed(written)
@@ -96,6 +97,20 @@ def completed(line: str) -> str:
     head = _BARE_OUT.sub(r"\1=None", head)
     head = re.sub(r"(\b\w+): (?:None|NoneType) = ", r"\1=", head)
     return re.sub(r"(\b\w+): (?:None|NoneType)(?=\s*[,)])", r"\1", head) + arrow + result
+
+
+def _with_defaults(line: str, function: Any) -> str:
+    """Return a documented signature with the defaults that Python's inspection knows and the text leaves out."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return line
+    head, arrow, result = line.partition(" ->")
+    for name, parameter in parameters.items():
+        default = parameter.default
+        if default is None or isinstance(default, bool | int | float | str):
+            head = re.sub(rf"([(,] ?{name})(?=\s*[,)])", rf"\1={default!r}", head, count=1)
+    return head + arrow + result
 
 
 def _with_input(line: str) -> str:

@@ -11,7 +11,7 @@ from bringup.suites._base import (
     suite_of_shapes,
     suites,
 )
-from bringup.suites._cache import cache_directory, torch_build
+from bringup.suites._cache import cache_directory, device_locks, torch_build
 from bringup.suites._conformance import check_suite
 from bringup.suites._devices import on_device
 from bringup.suites._opinfo_source import resurvey
@@ -29,6 +29,7 @@ __all__ = [
     "argument_dtypes",
     "cache_directory",
     "check_suite",
+    "device_locks",
     "get_suite",
     "on_device",
     "read_additions",

@@ -103,6 +103,10 @@ class Suite(Protocol):
         """Rebuild up to `count` of those that `own_cases` lacks and that give a result; the seed draws which."""
         ...
 
+    def free(self, operator: str) -> bool:
+        """Whether an argument's values may be any that occur in it, in any order: no factors, no sorted boundaries."""
+        ...
+
     def funnel(self) -> list[tuple[str, int, int]]:
         """Return how the operators that count were arrived at: (what was left out, operators left, their cases)."""
         ...
@@ -144,6 +148,10 @@ class SuiteDefaults:
     def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
         """Nothing is missing in `own_cases`."""
         return ()
+
+    def free(self, operator: str) -> bool:
+        """Nothing is known: values stay as they are."""
+        return False
 
     def funnel(self) -> list[tuple[str, int, int]]:
         """Every operator counts that is not excluded."""

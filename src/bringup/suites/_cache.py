@@ -42,6 +42,11 @@ def cache_directory() -> Path:
     return Path(base) / "bringup"
 
 
+def device_locks() -> Path:
+    """Return the folder of the locks of devices (`bringup.device.sharing`)."""
+    return cache_directory().parent / "bringup-devices"
+
+
 def load_survey_file(kind: str, module: str, read: Callable[[bytes, str], S | None], progress: Progress | None) -> S:
     """Return the survey `KIND` of the installed torch: shipped, else from the cache, else made now by `module`.
 

@@ -50,6 +50,12 @@ class OpInfoSource(ListedSuite):
     def _operator(self, facts: Facts) -> Operator:
         return operator_of(facts, self.name)
 
+    def free(self, operator: str) -> bool:
+        """Whether an argument's values may be any that occur in it, as `data/audit.yaml` says."""
+        from bringup.suites.audit._structure import structured
+
+        return not structured(self.operator(operator))
+
     def funnel(self) -> list[tuple[str, int, int]]:
         """Return the steps of eligibility: (what was removed, operators left, OpInfo's cases of them)."""
         return _opinfo_rules.funnel(self.survey.operators)

@@ -81,6 +81,16 @@ class OverloadSuite(ListedSuite):
         self.operator(name)
         return parent_of(self.overloads[name])
 
+    def free(self, operator: str) -> bool:
+        """Whether an argument's values may be any that occur in it, as they may in the public operator's."""
+        if operator not in self.overloads or not self.parent(operator).same:
+            return False
+        from bringup.suites.audit._structure import structured
+
+        public = self.parent(operator).public
+        known = self.operator(operator)
+        return not structured(known.model_copy(update={"name": public, "category": category_of(public)}))
+
 
 class AtenSuite(OverloadSuite):
     """Overloads by name: `add.out`, `native_layer_norm` (for `.default`), `embedding_dense_backward`.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bringup.errors import UnknownOperator
-from bringup.operators import DTYPES, CallShape, DocNode, Operator
+from bringup.operators import DTYPES, CallShape, DocNode, Operator, PromptWords
 from bringup.suites._base import CaseInputs, SuiteDefaults
 from bringup.verdict import CaseId
 
@@ -41,6 +41,7 @@ class ConformanceSuite(SuiteDefaults):
     """Probe operators over the five dtypes: empty, 0-d, odd sizes, more than one program, strided inputs."""
 
     name = "conformance"
+    words = PromptWords(families=())  # its kernels ship with it: nothing is asked of them beyond its cases
 
     def operators(self) -> Iterator[Operator]:
         """Yield the probes."""

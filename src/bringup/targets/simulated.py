@@ -75,7 +75,12 @@ class SimulatedTarget(TargetDefaults):
                 "tl_constants": tuple(n for n in base.tl_constants if n not in missing),
                 "tl_host": tuple(n for n in base.tl_host if n not in missing),
                 "modules": modules,
-                "rules": (chip.alignment_text, *chip.note_texts, *_generated_rules(chip), *_language_rules(base.rules)),
+                "rules": (
+                    chip.alignment_text,
+                    *chip.note_texts,
+                    *_generated_rules(chip),
+                    *_language_rules(base.rules, functions),
+                ),
             }
         )
 
@@ -171,6 +176,7 @@ def _generated_rules(chip: Profile) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _language_rules(rules: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave out what upstream's rules say of functions that libdevice supplies here."""
-    return tuple(rule for rule in rules if not rule.startswith("There is no tanh"))
+def _language_rules(rules: tuple[str, ...], functions: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave out what upstream's rules say of functions that libdevice supplies here, or that the chip lacks."""
+    left_out = ("There is no tanh", *(["tl.device_assert"] if "tl.device_assert" not in functions else []))
+    return tuple(rule for rule in rules if not rule.startswith(left_out))

@@ -40,6 +40,14 @@ class Rerun(Guard):
         """Whether the guard has a meaning for this operator and target."""
         return True
 
+    def sweep(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> tuple[Outcome, CaseJudge] | None:
+        """Return what is wrong with the candidate, and for which of the cases of one dtype, all of which passed."""
+        for case in self.choose(cases):
+            outcome = self.check(rerun, case)
+            if outcome is not None:
+                return outcome, case
+        return None
+
     def choose(self, cases: Sequence[CaseJudge]) -> list[CaseJudge]:
         """Which of the cases of a dtype that passed are called again."""
         return spread(cases, self.per_dtype)

@@ -5,6 +5,5 @@ A profiler that cannot be used (a tool that is not installed, a device that does
 """
 
 from bringup.judge.profilers._base import Profiler, Seen, diagnose, profilers
-from bringup.judge.profilers._gpu import DEVICES
 
-__all__ = ["DEVICES", "Profiler", "Seen", "diagnose", "profilers"]
+__all__ = ["Profiler", "Seen", "diagnose", "profilers"]

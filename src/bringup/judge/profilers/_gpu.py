@@ -17,11 +17,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bringup.config import DEVICES
 from bringup.judge.measuring import Bound, Diagnosis
 from bringup.judge.profilers._base import Seen
 
 TOOL_SECONDS = 120
-DEVICES = "BRINGUP_DEVICES"  # the user's CUDA_VISIBLE_DEVICES, for a process that itself sees no GPU
 SHORT_LAUNCH_US = 4.0  # a kernel's time below which its start is most of it
 FULL = 0.6  # of a ceiling: what is near it is bound by it
 FAILED = "failed: "  # what begins so is no output

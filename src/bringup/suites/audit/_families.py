@@ -10,7 +10,7 @@ FAMILIES: dict[str, int] = {
     "calls": 8,
     "layout": 10,
     "empty": 4,
-    "values": 7,
+    "values": 8,
     "promotion": 8,
     "out": 7,
     "random": 5,

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import torch
 
-from bringup.suites._opinfo_samples import Sample
+from bringup.suites._opinfo_samples import Sample, seed_of, seeded
 from bringup.suites.audit._pool import Pool, distinct
 from bringup.suites.audit._structure import among, structured, takes_nonfinite
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import Leaf, exchanged, spread
+from bringup.suites.audit._tree import Leaf, exchanged, spread, tensors
 
 Fill = Callable[[torch.Tensor], torch.Tensor]  # from ordinary values to those of the case, same shape and dtype
 
@@ -26,6 +26,11 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     for again in range(min(2, len(chosen))):
         for number, (what, fill) in enumerate(_fills(subject)):
             yield from _filled(subject, pool, chosen[(number + again) % len(chosen)], what, fill)
+        if not again and not subject.torch_dtype.is_floating_point:
+            # Drawn apart, so that what comes behind it keeps its values.
+            with seeded(seed_of(subject.seed, subject.operator.name, "audit.values.integers", subject.dtype)):
+                found = [*_magnitudes(subject, pool, chosen), *_golden(subject, chosen)]
+            yield from found
 
 
 def _fills(subject: Subject) -> Iterator[tuple[str, Fill]]:
@@ -46,6 +51,52 @@ def _fills(subject: Subject) -> Iterator[tuple[str, Fill]]:
     yield "ascending", lambda tensor: tensor.reshape(-1).sort().values.reshape(tensor.shape)
     yield "few different values", _repeated
     yield "descending", lambda tensor: tensor.reshape(-1).sort(descending=True).values.reshape(tensor.shape)
+
+
+def _magnitudes(subject: Subject, pool: Pool, chosen: list[Sample]) -> Iterator[Draft]:
+    """Integers of which every number of bits is as likely, of both signs: between the small and the extreme."""
+    width = torch.iinfo(subject.torch_dtype).bits - 1
+
+    def fill(tensor: torch.Tensor) -> torch.Tensor:
+        bits = torch.randint(1, width + 1, tensor.shape)
+        drawn = torch.randint(0, 1 << 62, tensor.shape) * 2 + torch.randint(0, 2, tensor.shape)
+        sign = torch.randint(0, 2, tensor.shape) * 2 - 1
+        return ((drawn >> (63 - bits)) * sign).to(tensor.dtype)
+
+    yield from _filled(subject, pool, max(chosen, key=_elements), "integers of every magnitude", fill)
+
+
+def _golden(subject: Subject, chosen: list[Sample]) -> Iterator[Draft]:
+    """Pairs of consecutive Fibonacci numbers times a small one, for operators of two integers.
+
+    No pairs of their size need more steps of Euclid's algorithm, whose quotients are all 1 (Lamé, 1844).
+    """
+    if not among("any_integers", subject.operator) and not among("divides", subject.operator):
+        return
+    samples = [sample for sample in chosen if len(subject.data(sample.call)) == 2]
+    if not samples:
+        return
+    sample = max(samples, key=_elements)
+    one, other = subject.data(sample.call)
+    most, factors = torch.iinfo(subject.torch_dtype).max, 9
+    multiplied = among("multiplies", subject.operator)
+    numbers = [1, 2]
+    while factors * (numbers[-1] + numbers[-2]) * (numbers[-1] if multiplied else 1) <= most:
+        numbers.append(numbers[-1] + numbers[-2])
+    shape = one.tensor.shape if one.tensor.numel() >= other.tensor.numel() else other.tensor.shape
+    # From the middle on: small ones are among all integers.
+    places = torch.randint(len(numbers) // 2, len(numbers), shape)
+    pair = torch.tensor(numbers)[torch.stack((places, places - 1))] * torch.randint(1, factors + 1, shape)
+    pair *= torch.randint(0, 2, pair.shape) * 2 - 1
+    order = torch.randint(0, 2, (1, *shape))
+    pair = torch.gather(pair, 0, torch.cat((order, 1 - order))).to(one.tensor.dtype)
+    call = exchanged(sample.call, {one.index: pair[0].clone(), other.index: pair[1].clone()})
+    yield Draft("integers in the golden ratio", call, sample.variant, sample.entry, whole=True, steady=True)
+
+
+def _elements(sample: Sample) -> int:
+    sizes: list[int] = [leaf.tensor.numel() for leaf in tensors(sample.call)]
+    return max(sizes)
 
 
 def _strewn(*values: float) -> Fill:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qsl
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from bringup.candidate import digest
 from bringup.errors import ConfigError, FormatError, did_you_mean
@@ -32,6 +32,13 @@ class Options(Record):
     dtypes: tuple[str, ...] = ()  # empty: the file's own
     training: bool = False  # gradients too
     sizes: Literal["checks", "timed", "all"] = "checks"  # of the contract `modules`
+    device: Literal["cpu", "cuda"] = "cpu"  # where the problem's process computes; inputs are made on the host always
+
+    @model_serializer(mode="wrap")
+    def _named(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out a device that is the host: digests of suites without the option stay what they were."""
+        found: dict[str, Any] = handler(self)
+        return {key: value for key, value in found.items() if key != "device" or value != "cpu"}
 
     @property
     def scaled(self) -> bool:
@@ -134,7 +141,10 @@ def _options(what: str, query: str) -> Options:
         raise ConfigError(what, f"option {first['loc'][0]}: {first['msg']}", _ADVICE) from None
 
 
-_ADVICE = "options: memory=16M, scale=8, dtypes=float32,bfloat16, training=1, sizes=checks|timed|all; joined by &"
+_ADVICE = (
+    "options: memory=16M, scale=8, dtypes=float32,bfloat16, training=1, sizes=checks|timed|all, device=cuda; "
+    "joined by &"
+)
 
 
 def _value(what: str, key: str, text: str) -> object:

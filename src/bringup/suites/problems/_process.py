@@ -1,6 +1,7 @@
 """A problem's own process: files are code of other people, and run neither in the judge nor beside its expected values.
 
-The process has a limit of memory and no GPU; each answer has a limit of time. Between the two go frames of tensors.
+The process has a limit of memory, or a GPU where the suite's option `device` asks for one; each answer has a limit of
+time. Between the two go frames of tensors.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ import weakref
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
-from bringup.accuracy import Steps
+from bringup.accuracy import RUNS, stepwise
+from bringup.config import DEVICES
+from bringup.device.sharing import beside_others, lock_of
 from bringup.errors import BringupError
+from bringup.suites._cache import device_locks
 from bringup.suites.problems._bundle import Contract
 from bringup.suites.problems._facts import Facts
 from bringup.suites.problems._limits import limit_memory
 from bringup.suites.problems._program import Call, Problem, ProblemError
 
-SECONDS = 600.0  # for one answer
+SECONDS = 600.0  # for one run of the reference
 _LENGTH = struct.Struct("<Q")
 
 
@@ -36,10 +41,16 @@ class ProblemFault(BringupError):
 class ProblemProcess:
     """The parent's side: one process for one problem file."""
 
-    def __init__(self, contract: Contract, name: str, text: str, facts: Facts) -> None:
-        """Start it; nothing is asked yet."""
+    def __init__(self, contract: Contract, name: str, text: str, facts: Facts, device: str = "cpu") -> None:
+        """Start it; nothing is asked yet. `device`: where references are computed, `cpu` or `cuda`."""
         self.name = name
-        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+        if device == "cpu":
+            environment["CUDA_VISIBLE_DEVICES"] = ""
+        elif DEVICES in environment:  # the judge's own processes see none
+            environment["CUDA_VISIBLE_DEVICES"] = environment[DEVICES]
+            if environment[DEVICES] == "all":
+                del environment["CUDA_VISIBLE_DEVICES"]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bringup.suites.problems._process"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
@@ -52,6 +63,8 @@ class ProblemProcess:
             "divisor": facts.divisor,
             "kept": facts.kept,
             "training": facts.gradients > 0,
+            "device": device,
+            "lock": lock_of(device, device_locks()) if device != "cpu" else "",
         }
 
     def ask(self, **request: Any) -> Any:
@@ -59,9 +72,9 @@ class ProblemProcess:
         if self._hello:
             hello, self._hello = self._hello, {}
             self._send(hello)
-            self._receive()
+            self._receive(SECONDS)
         self._send(request)
-        return self._receive()
+        return self._receive(SECONDS * (RUNS if request["do"] == "bounds" else 1))
 
     def close(self) -> None:
         """End the process."""
@@ -75,23 +88,23 @@ class ProblemProcess:
         except OSError:
             raise ProblemFault(f"problem {self.name}: its process has ended; it may need more memory") from None
 
-    def _receive(self) -> Any:
+    def _receive(self, seconds: float) -> Any:
         assert self._process.stdout is not None
-        deadline = time.monotonic() + SECONDS
-        length = _LENGTH.unpack(self._read(_LENGTH.size, deadline))[0]
+        deadline = time.monotonic() + seconds
+        length = _LENGTH.unpack(self._read(_LENGTH.size, deadline, seconds))[0]
         # Data alone: what the file has made of the process must not run here.
-        answer = torch.load(io.BytesIO(self._read(length, deadline)), weights_only=True)
+        answer = torch.load(io.BytesIO(self._read(length, deadline, seconds)), weights_only=True)
         if "error" in answer:
             raise ProblemFault(f"problem {self.name}: {answer['error']}")
         return answer["value"]
 
-    def _read(self, count: int, deadline: float) -> bytes:
+    def _read(self, count: int, deadline: float, seconds: float) -> bytes:
         assert self._process.stdout is not None
         handle, parts, missing = self._process.stdout.fileno(), [], count
         while missing:
             if not select.select([handle], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 self.close()
-                raise ProblemFault(f"problem {self.name}: took longer than {SECONDS:.0f} seconds; cut its sizes")
+                raise ProblemFault(f"problem {self.name}: took longer than {seconds:.0f} seconds; cut its sizes")
             part = os.read(handle, min(missing, 1 << 24))
             if not part:
                 raise ProblemFault(f"problem {self.name}: its process has ended; it may need more memory than there is")
@@ -121,6 +134,9 @@ class _Server:
     def __init__(self, hello: dict[str, Any]) -> None:
         self.problem = Problem(hello["contract"], hello["name"], hello["text"], hello["divisor"], hello["kept"])
         self.training = hello["training"]
+        self.device, self.lock = hello["device"], hello["lock"]
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise ProblemError("option device=cuda: PyTorch finds no GPU here; leave it out")
         self.calls: dict[tuple[str, int], Call] = {}
 
     def answer(self, request: dict[str, Any]) -> Any:
@@ -134,18 +150,36 @@ class _Server:
             return {"arguments": arguments, "init": list(self.problem.init(sizes).values())}
         if key not in self.calls:
             self.answer({**request, "do": "build", "seed": 0})
+        with beside_others(self.lock):
+            arguments = [self._placed(one) for one in request["arguments"]]
+            try:
+                if request["do"] == "bounds":
+                    return [_on_host(made) for made in stepwise(self.calls[key], arguments, **request["how"])]
+                return _on_host(self._called(self.calls[key], arguments, request["double"]))
+            finally:
+                if self.device == "cuda":  # what a timed candidate may need
+                    torch.cuda.empty_cache()
+
+    def _placed(self, value: Any) -> Any:
+        return value.to(self.device) if isinstance(value, torch.Tensor) else value
+
+    def _called(self, call: Call, arguments: list[Any], double: bool) -> Any:
         before = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64 if request["double"] else torch.float32)
+        torch.set_default_dtype(torch.float64 if double else torch.float32)
         try:
-            with contextlib.nullcontext() if request["draw"] is None else Steps(request["draw"]):
-                return self.calls[key](*request["arguments"])
+            return call(*arguments)
         finally:
             torch.set_default_dtype(before)
 
 
+def _on_host(value: Any) -> Any:
+    return pytree.tree_map(lambda one: one.cpu() if isinstance(one, torch.Tensor) else one, value)
+
+
 def main() -> None:
     """Serve until the parent closes its end."""
-    limit_memory()
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":  # CUDA reserves more addresses than the machine has memory
+        limit_memory()
     torch.set_num_threads(1)
     reading, writing = os.dup(0), os.dup(1)
     with open(os.devnull, "r+") as nothing:  # the file may print

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from bringup.accuracy import Steps
+from bringup.accuracy import Stepped
 from bringup.suites.problems._bundle import Contract
 from bringup.suites.problems._facts import Facts
 from bringup.suites.problems._process import ProblemProcess
@@ -31,19 +30,21 @@ class Reference:
 
     def __call__(self, *arguments: Any, **init: Any) -> Any:
         """Return what the reference returns for these data. Raises ProblemFault."""
-        return self._called(None, arguments)
-
-    def stepped(self, draw: int) -> Callable[..., Any]:
-        """Return the reference with each of its steps as far off as float32 makes it: see `bringup.accuracy.Steps`."""
-        return lambda *arguments, **init: self._called(draw, arguments)
-
-    def _called(self, draw: int | None, arguments: tuple[Any, ...]) -> Any:
         if self._local is not None or any(isinstance(a, torch.Tensor) and a.device.type != "cpu" for a in arguments):
-            with contextlib.nullcontext() if draw is None else Steps(draw):
-                return self.local()(*arguments)
+            return self.local()(*arguments)
         double = torch.get_default_dtype() is torch.float64
         return self._process.ask(
-            do="call", arguments=list(arguments), double=double, draw=draw, which=self._which, number=self._number
+            do="call", arguments=list(arguments), double=double, which=self._which, number=self._number
+        )
+
+    def stepped(self, args: Sequence[Any], *, integers: bool, scalars: bool, halves: bool) -> Stepped:
+        """See `bringup.accuracy.stepwise`: the process computes all of it, so that only results travel.
+
+        Raises ProblemFault.
+        """
+        how = {"integers": integers, "scalars": scalars, "halves": halves}
+        return Stepped(
+            *self._process.ask(do="bounds", arguments=list(args), how=how, which=self._which, number=self._number)
         )
 
     def local(self) -> Call:

@@ -127,7 +127,9 @@ class ProblemSuite(ListedSuite):
             return []
         from bringup.suites.problems._process import ProblemProcess
 
-        process = ProblemProcess(self.contract, operator, self.bundle.files[operator], facts)
+        process = ProblemProcess(
+            self.contract, operator, self.bundle.files[operator], facts, self.bundle.options.device
+        )
         return [self._case(process, facts, operator, dtype, index, seed) for index in range(facts.cases)]
 
     def _case(

@@ -1,0 +1,106 @@
+"""A tensor's values elsewhere in memory, as a generator of random numbers has it; what lies between them is poison."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import torch
+
+OFFSETS = (1, 3, 7, 16, 64, 129)  # elements before the first one; the multiples of 16 are those that Triton tells apart
+STEPS = (1, 2, 3, 5, 16)  # between neighbours
+PADDING = (0, 0, 1, 3, 16)  # elements behind each row
+TAIL = 5  # elements behind the last one
+EXPANDED = 0.2  # how often memory is shared by a stride of 0, which the published cases have, and not by windows
+
+
+def permuted(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
+    """Return the tensor dense in memory, its dimensions there in another order: reversed, turned in a circle, or any.
+
+    As it is where it has fewer than two dimensions that are longer than 1.
+    """
+    long = [dim for dim in range(tensor.dim()) if tensor.shape[dim] > 1]
+    if len(long) < 2:
+        return tensor
+    turn = chance.randrange(1, len(long))
+    ways = [long[::-1], long[turn:] + long[:turn], chance.sample(long, len(long))]
+    chosen = chance.choice([way for way in ways if way != long])
+    order = iter(chosen)
+    return laid(tensor, [next(order) if dim in long else dim for dim in range(tensor.dim())])
+
+
+def scattered(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
+    """Return the tensor at an offset, perhaps with steps between neighbours, rows apart, dimensions reordered."""
+    order = chance.sample(range(tensor.dim()), tensor.dim()) if chance.random() < 0.5 else list(range(tensor.dim()))
+    return laid(tensor, order, chance.choice(STEPS), chance.choice(PADDING), chance.choice(OFFSETS))
+
+
+def overlapping(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor | None:
+    """Return a tensor of the same shape, of the same values but fewer of them, elements of which share memory.
+
+    Windows that lie on one another (`unfold`), or dimensions of stride 0 (`expand`). None where nothing can be shared.
+    """
+    long = [dim for dim in range(tensor.dim()) if tensor.shape[dim] > 1]
+    if not long:
+        return None
+    if len(long) < 2 or chance.random() < EXPANDED:
+        chosen = chance.sample(long, chance.randint(1, len(long)))
+        sizes = [1 if dim in chosen else size for dim, size in enumerate(tensor.shape)]
+        first = tensor[tuple(slice(size) for size in sizes)]
+        return first.clone(memory_format=torch.contiguous_format).expand(tensor.shape)
+    *_, outer, inner = long
+    strides, reach = [0] * tensor.dim(), 1
+    for dim in reversed(range(tensor.dim())):
+        strides[dim] = chance.choice((1, max(1, tensor.shape[inner] // 2))) if dim == outer else reach
+        reach = max(reach, 1 + sum((tensor.shape[d] - 1) * strides[d] for d in range(dim, tensor.dim())))
+    values = tensor.reshape(-1)[:reach].clone()
+    return values.as_strided(tensor.shape, strides)
+
+
+def refolded(shape: torch.Size, rank: int, chance: random.Random) -> list[int] | None:
+    """Return a shape of `rank` dimensions, all longer than 1, for as many elements; None where there is none."""
+    left, primes = math.prod(shape), []
+    for prime in (2, 3, 5, 7, 11, 13):
+        while left and left % prime == 0:
+            primes.append(prime)
+            left //= prime
+    primes += [left] if left > 1 else []
+    if len(primes) < rank:
+        return None
+    chance.shuffle(primes)
+    sizes = primes[:rank]
+    for prime in primes[rank:]:
+        sizes[chance.randrange(rank)] *= prime
+    return sizes
+
+
+def side_by_side(one: torch.Tensor, other: torch.Tensor, chance: random.Random) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return two tensors of one dtype as views of one storage: one behind the other, or (of one shape) in turns."""
+    if one.shape == other.shape and chance.random() < 0.5:
+        both = torch.stack((one, other), dim=-1)
+        return both[..., 0], both[..., 1]
+    flat = torch.cat((one.reshape(-1), other.reshape(-1)))
+    return flat[: one.numel()].view(one.shape), flat[one.numel() :].view(other.shape)
+
+
+def laid(tensor: torch.Tensor, order: list[int], step: int = 1, padding: int = 0, offset: int = 0) -> torch.Tensor:
+    """Return the tensor with its dimensions in `order` in memory, the last of these with a stride of `step`.
+
+    `padding`: elements left out behind each run along that dimension; `offset`: before the first one.
+    """
+    strides, stride = [0] * tensor.dim(), step
+    for place, dim in enumerate(reversed(order)):
+        strides[dim] = stride
+        stride = stride * max(1, tensor.shape[dim]) + (0 if place else padding)
+    reach = sum((size - 1) * by for size, by in zip(tensor.shape, strides, strict=True)) + 1
+    memory = _poison(offset + reach + (TAIL if offset else 0), tensor.dtype)
+    view = memory.as_strided(tensor.shape, strides, offset)
+    view.copy_(tensor)
+    return view
+
+
+def _poison(count: int, dtype: torch.dtype) -> torch.Tensor:
+    """Return a vector full of what shows when it is read: NaN, or the largest integer."""
+    if dtype.is_floating_point or dtype.is_complex:
+        return torch.full((count,), float("nan"), dtype=dtype)
+    return torch.full((count,), True if dtype is torch.bool else torch.iinfo(dtype).max, dtype=dtype)

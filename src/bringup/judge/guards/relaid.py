@@ -1,0 +1,108 @@
+"""The same values elsewhere in memory: an answer may not depend on where its arguments lie."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from bringup.judge.guards._redraw import Redraw
+
+if TYPE_CHECKING:
+    import torch
+
+    from bringup.judge._case import CaseJudge
+    from bringup.judge.guards._rerun import Rerunner
+
+RANKS = {"two dimensions": (2, 2), "three dimensions": (3, 3), "four dimensions": (4, 8)}
+OFTEN = 0.75  # a tensor beside the first one is laid anew
+
+
+class Relaid(Redraw):
+    """More calls for each dtype, with arguments that lie otherwise in memory, as the verdict's seed draws it.
+
+    Dense in another order of dimensions, for two dimensions, three and more; at offsets, with steps between neighbours
+    and between rows; windows that lie on one another. Where no case has so many dimensions, one is folded anew.
+    """
+
+    id = "relaid"
+    catches = "strides taken for others in some dtype, rank or order of dimensions; windows, offsets, steps, rows apart"
+    misses = "a layout that is drawn once in a hundred verdicts"
+    advice = "go by the strides and the offset that a tensor has, or take `contiguous()` of it"
+    draws = MappingProxyType(dict.fromkeys((*RANKS, "one dimension", "steps and offsets", "overlapping"), "layout"))
+
+    def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
+        """Cases of the rank first, then those that may be folded to have it."""
+        found = super().ordered(cases, chance, what)
+        least, most = {"one dimension": (1, 1), **RANKS}.get(what, (0, 8))
+        fitting = [case for case in found if least <= _rank(case) <= most]
+        return [*fitting[:2], *(case for case in found if case not in fitting and what in RANKS)]
+
+    def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
+        """Lay the tensors of a case down anew."""
+        from bringup.judge import _layouts
+
+        if what == "overlapping":
+            return self._overlapping(rerun, case, chance)
+        tensors = [tensor for _, tensor in case.tensors]
+        words = "with the same values laid down otherwise in memory"
+        if what in RANKS and not RANKS[what][0] <= _rank(case) <= RANKS[what][1]:
+            shape = _common(tensors)
+            folded = _layouts.refolded(shape, RANKS[what][0], chance) if shape is not None else None
+            if folded is None:
+                return None
+            tensors = [tensor.reshape(folded) if tensor.dim() else tensor for tensor in tensors]
+            plain = rerun.exchanged(case, dict(enumerate(tensors)), words)
+            if plain is None or not _refolds(plain, case):
+                return None
+            case = plain
+        lay = _layouts.permuted if what in RANKS else _layouts.scattered
+        main = max(range(len(tensors)), key=lambda n: (tensors[n].dim(), tensors[n].numel()))
+        new = {
+            number: lay(tensor, chance)
+            for number, tensor in enumerate(tensors)
+            if tensor.numel() > 1 and (number == main or chance.random() < OFTEN)
+        }
+        if all(new[n].stride() == tensors[n].stride() and not new[n].storage_offset() for n in new):
+            return None
+        made = rerun.exchanged(case, new, words)
+        return made if made is not None and made.agrees(case) else None
+
+    def _overlapping(self, rerun: Rerunner, case: CaseJudge, chance: random.Random) -> CaseJudge | None:
+        """Let elements of arguments share memory: of data that are only read."""
+        from bringup.judge import _layouts
+
+        if not rerun.free(case) or rerun.operator.mutates or rerun.operator.writes:
+            return None
+        new: dict[int, torch.Tensor] = {}
+        for number in rerun.data(case):
+            shared = _layouts.overlapping(case.tensors[number][1], chance)
+            if shared is not None and (not new or chance.random() < OFTEN):
+                new[number] = shared
+        made = rerun.exchanged(case, new, "with arguments whose elements share memory") if new else None
+        return made if made is not None and rerun.fits(made) else None
+
+
+def _rank(case: CaseJudge) -> int:
+    return max((sum(size > 1 for size in tensor.shape) for _, tensor in case.tensors), default=0)
+
+
+def _common(tensors: Sequence[torch.Tensor]) -> torch.Size | None:
+    """The one shape of all tensors that have dimensions."""
+    shapes = {tensor.shape for tensor in tensors if tensor.dim()}
+    return next(iter(shapes)) if len(shapes) == 1 else None
+
+
+def _refolds(folded: CaseJudge, case: CaseJudge) -> bool:
+    """Whether the answer is the other's in another shape, as an elementwise operator's is."""
+    import torch
+
+    new, old = folded.answer(), case.answer()
+    return (
+        isinstance(new, torch.Tensor)
+        and isinstance(old, torch.Tensor)
+        and new.shape == next(t.shape for _, t in folded.tensors if t.dim())
+        and new.dtype == old.dtype
+        and torch.equal(torch.nan_to_num(new.reshape(-1)), torch.nan_to_num(old.reshape(-1)))
+    )

@@ -1,0 +1,102 @@
+"""Arguments that share memory: one tensor given twice, views of one storage, an `out=` that is an operand."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from bringup.judge.guards._redraw import Redraw
+
+if TYPE_CHECKING:
+    from bringup.judge._case import CaseJudge
+    from bringup.judge.guards._rerun import Rerunner
+
+
+class Shared(Redraw):
+    """More calls for each dtype in which two arguments are one tensor, or lie in one storage, or `out` is an argument.
+
+    `out=` that is an operand is asked for where PyTorch's own result is that of a separate one, bit for bit.
+    """
+
+    id = "shared"
+    catches = "operands told apart by their addresses; results that are written while operands are still read"
+    misses = "arguments that share a part of their elements"
+    advice = "nothing follows from two tensors being one; where `out` shares memory with an input, compute first"
+    draws = MappingProxyType({"twice": "layout", "views": "layout", "out": "out"})
+
+    def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
+        """Cases first in which two tensors, or a tensor and the result, are alike."""
+        return sorted(super().ordered(cases, chance, what), key=lambda case: not _alike(case, what == "out"))
+
+    def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
+        """Let two arguments share memory."""
+        if what == "out":
+            return self._out(rerun, case, chance)
+        pairs = [
+            (one, other)
+            for one in range(len(case.tensors))
+            for other in range(one + 1, len(case.tensors))
+            if case.tensors[one][1].dtype == case.tensors[other][1].dtype
+            and min(case.tensors[one][1].numel(), case.tensors[other][1].numel())
+            and "out" not in (case.tensors[one][0].split()[-1], case.tensors[other][0].split()[-1])
+        ]
+        chance.shuffle(pairs)
+        for one, other in pairs[:2]:
+            make = self._twice if what == "twice" else self._views
+            made = make(rerun, case, one, other, chance)
+            if made is not None:
+                return made
+        return None
+
+    def _twice(self, rerun: Rerunner, case: CaseJudge, one: int, other: int, chance: random.Random) -> CaseJudge | None:
+        """Give the later tensor in the earlier one's place too: divisors, exponents and the like come late."""
+        tensor = case.tensors[other][1]
+        data = rerun.data(case)
+        if tensor.shape != case.tensors[one][1].shape or not {one, other} <= set(data) or not rerun.free(case):
+            return None
+        apart = rerun.exchanged(case, {one: tensor.clone(), other: tensor.clone()}, "")
+        tensor = tensor.clone()
+        made = rerun.exchanged(case, {one: tensor, other: tensor}, "with one tensor given twice")
+        if apart is None or made is None or not rerun.fits(apart) or not made.same_bits(apart):
+            return None
+        return made
+
+    def _views(self, rerun: Rerunner, case: CaseJudge, one: int, other: int, chance: random.Random) -> CaseJudge | None:
+        from bringup.judge import _layouts
+
+        left, right = _layouts.side_by_side(case.tensors[one][1], case.tensors[other][1], chance)
+        made = rerun.exchanged(case, {one: left, other: right}, "with two arguments that are views of one storage")
+        return made if made is not None and made.agrees(case) else None
+
+    def _out(self, rerun: Rerunner, case: CaseJudge, chance: random.Random) -> CaseJudge | None:
+        """Give an argument of the result's shape and dtype as `out` too."""
+        import torch
+
+        answer = case.answer()
+        named = next((n for n, (path, _) in enumerate(case.tensors) if path == "argument out"), None)
+        if not isinstance(answer, torch.Tensor) or (named is None and "out" not in rerun.parameters):
+            return None
+        places = [
+            number
+            for number, (_, tensor) in enumerate(case.tensors)
+            if number != named and tensor.shape == answer.shape and tensor.dtype == answer.dtype
+        ]
+        for number in chance.sample(places, len(places)):
+            operand = case.tensors[number][1].clone(memory_format=torch.contiguous_format)
+            separate, words = torch.zeros_like(operand), "with an `out` that is an operand"
+            apart = rerun.exchanged(case, {number: operand}, "", out=separate)
+            made = rerun.exchanged(case, {number: operand}, words, out=operand)
+            if apart is not None and made is not None and made.same_bits(apart) and made.agrees(made):
+                return made
+        return None
+
+
+def _alike(case: CaseJudge, with_result: bool) -> bool:
+    import torch
+
+    found = [tensor for _, tensor in case.tensors]
+    found += [answer] if with_result and isinstance(answer := case.answer(), torch.Tensor) else []
+    kinds = [(tensor.shape, tensor.dtype) for tensor in found if tensor.numel() > 1]
+    return len(set(kinds)) < len(kinds)
