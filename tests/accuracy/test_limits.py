@@ -28,6 +28,13 @@ def right(found: Limit, expected: torch.Tensor, *values: float) -> list[bool]:
     return [not bool(found.wrong(expected, torch.full_like(expected, value)).any()) for value in values]
 
 
+def test_a_nan_in_one_row_narrows_no_other() -> None:
+    x = torch.tensor([[0.5, -1.0, 6.375], [math.nan, 1.0, 2.0]], dtype=torch.bfloat16)
+    found = limit("log_softmax", torch.log_softmax, x, 1, dtype="bfloat16")
+    assert bool((found.allowed[0] > 1e-6).all())  # 2 and the largest argument, in units of float32
+    assert not found.wrong(torch.log_softmax(x, 1), torch.log_softmax(x, 1)).any()
+
+
 def test_exact_operators_keep_the_sign_of_zero_and_any_nan() -> None:
     x = torch.tensor([-0.0, math.nan, 3.0])
     found = limit("ceil", torch.ceil, x)

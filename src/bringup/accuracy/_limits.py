@@ -293,7 +293,7 @@ class Standard:
         extra: Any = rule.one
         if rule.argument:
             data = [t.detach().double().abs() for t in leaves([twin.args, twin.kwargs]) if t.is_floating_point()]
-            size = max((float(t.max()) for t in data if t.numel()), default=0.0)
+            size = max((_largest(t) for t in data), default=0.0)  # NaN and infinities bound nothing
             size = size if rule.kind == "composite" else sum(data)
             extra, sizes = extra + rule.argument * size, sizes + size
         if rule.sizes:
