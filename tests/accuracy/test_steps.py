@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from bringup.accuracy import Rule, Standard, Stepped, Steps, stepwise
+from bringup.accuracy import Rule, Standard, Steps, stepwise
 from bringup.accuracy._twin import shares
 
 Program = Callable[..., torch.Tensor]
@@ -177,21 +179,43 @@ def test_half_precisions_may_round_once_on_the_way_and_wider_ones_not() -> None:
     assert (near <= 2.01 * (x.double().abs() @ w.double().abs())).all()
 
 
+class NoNumbers(TorchDispatchMode):  # type: ignore[misc]  # untyped in PyTorch
+    """Tensors without data, as far as numbers are asked of them: every one is 3."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func._schema.name in ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"):
+            return args[0].dtype is torch.bool or 3.0
+        return func(*args, **(kwargs or {}))
+
+
+def several(x: torch.Tensor, w: torch.Tensor) -> Any:
+    """Steps of every kind: elementwise, summed, decomposed, of nearby arguments, in place, backwards."""
+    with torch.enable_grad():
+        leaf = x.detach().requires_grad_()
+        hidden = functional.layer_norm(functional.softmax(leaf @ w, 1), (w.shape[1],)) + leaf.cumsum(1).mean()
+        found = torch.autograd.grad(functional.gelu(hidden).square().sum(), leaf)[0]
+    return found.clone().mul_(2), x.logsumexp(1), x.var(1), x.cumprod(1), torch.linalg.norm(w), x.argmax(1)
+
+
+def test_all_is_computed_on_the_arguments_device() -> None:
+    """PyTorch refuses operands on two devices; `meta` is one that every build has."""
+    given = torch.empty(8, 16, device="meta"), torch.empty(16, 12, device="meta")
+    with NoNumbers():
+        made = stepwise(several, given, integers=False, scalars=True, halves=True)
+    assert [len(part) for part in made] == [6, 6, 6]
+    assert all(one.device.type == "meta" for part in made for one in part)
+
+
 @ON_A_GPU
 def test_a_gpu_finds_the_bounds_of_the_host() -> None:
-    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-        with torch.enable_grad():
-            leaf = x.detach().requires_grad_()
-            hidden = functional.layer_norm(functional.softmax(leaf @ w, 1), (w.shape[1],)) + leaf.cumsum(1).mean()
-            return torch.autograd.grad(functional.gelu(hidden).square().sum(), leaf)[0]
-
     given = numbers("mixed", 64, 128), numbers("mixed", 128, 96, seed=1)
     how = {"integers": False, "scalars": True, "halves": True}
-    here, there = stepwise(program, given, **how), stepwise(program, [one.cuda() for one in given], **how)
-    for names, one, other in zip(Stepped._fields, here, there, strict=True):
-        assert one[0].any(), names
-        assert other[0].is_cuda
-        torch.testing.assert_close(other[0].cpu(), one[0], rtol=1e-4, atol=1e-4 * float(one[0].abs().max()))
+    here, there = stepwise(several, given, **how), stepwise(several, [one.cuda() for one in given], **how)
+    for one, other in zip(
+        [*here.exact, *here.moved, *here.halves], [*there.exact, *there.moved, *there.halves], strict=True
+    ):
+        assert other.is_cuda
+        torch.testing.assert_close(other.cpu(), one, rtol=1e-4, atol=1e-4 * float(one.abs().max()))
 
 
 @ON_A_GPU

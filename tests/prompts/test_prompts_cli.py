@@ -51,6 +51,22 @@ def test_stats() -> None:
     assert "## " not in out
 
 
+def test_other_chips_that_kernels_are_compiled_for() -> None:
+    plain = run("exp")[0]
+    assert "also compiled for" not in plain
+    for situation in ("first", "refine"):
+        chosen = ["exp", "--situation", situation, "--compile-for", "cuda:sm_90", "--compile-for", "hip:gfx942"]
+        nvidia, amd = run(*chosen)[0].split("Every kernel is also compiled for ")[1:]
+        assert nvidia.startswith("cuda:sm_90, which must succeed")
+        assert "- NVIDIA H100: 132 multiprocessors" in nvidia
+        assert "32 threads each" in nvidia
+        assert amd.startswith("hip:gfx942, which must succeed")
+        assert "304 compute units" in amd
+        assert "64 threads each" in amd
+    with pytest.raises(ConfigError, match=r"--compile-for.*sm_90"):
+        run("exp", "--compile-for", "sm_90")
+
+
 def test_from_files(tmp_path: Path) -> None:
     candidate = tmp_path / "c.py"
     candidate.write_text("def wrapper(input, dim=None, keepdim=False):\n    return input.sum()\n")

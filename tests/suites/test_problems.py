@@ -152,6 +152,24 @@ def test_relu_of_numbers_from_0_to_1_is_asked_for_negative_ones_too(folder):
     assert (second.args[0] < 0).sum() == 64
 
 
+def test_what_is_told_of_a_constructor_s_arguments(folder, tmp_path):
+    (tmp_path / "more.py").write_text(
+        LINEAR.replace("wide, bias):", "wide, bias, gain=2.0, *, eps=1e-5, **rest):").replace(
+            "return self", "return 2 * self"
+        )
+    )
+    document = get_suite(f"kernelbench:{tmp_path}/more.py?memory=64K").docs("more")[0].text
+    every = "Every call passes all of these keywords; in the signature they have the first test's values."
+    assert "as keywords the arguments of `__init__` (wide, bias)." in document
+    assert every in document
+    assert "What `__init__` takes beside (gain, eps) is not passed: it has the file's default." in document
+    assert "none below 64; the arguments of `__init__` follow them." in document
+    whole = get_suite(f"kernelbench:{folder}/linear.py").docs("linear")[0].text
+    assert every in whole
+    assert "takes beside" not in whole
+    assert "as keywords" not in get_suite(f"kernelbench:{folder}/relu.py").docs("relu")[0].text
+
+
 def test_sizes_are_cut_together():
     assert divided(4096, 8, 64) == 512
     assert divided(3, 8, 64) == 3
