@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from bringup.operators import Operator
+from bringup.operators import Operator, PromptWords
 from bringup.suites._added import added_cases, drawn_of_added, with_added
 from bringup.suites._additions import Additions, additions_for
 from bringup.suites._base import CaseInputs
@@ -29,6 +29,8 @@ class OpInfoSuite(OpInfoSource):
         self.audit = f"audit:{options}" if options else "audit"
         if options:
             self.name = f"{OpInfoSource.name}:{options}"
+        if options == "alone":  # as in the papers: nothing is asked beyond OpInfo's cases, and so by no guard
+            self.words = PromptWords(families=())
 
     @functools.cached_property
     def additions(self) -> Additions:
