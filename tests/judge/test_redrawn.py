@@ -56,6 +56,8 @@ WINDOWS = "input.numel() > 1 + sum((n - 1) * s for n, s in zip(input.shape, inpu
 OUT = "out is not None and out.data_ptr() in (input.data_ptr(), other.data_ptr())"
 RUNS = "y = tl.where((tl.max(a, 0) == tl.min(a, 0)) & (tl.max(i, 0) < n), a + 1, y)"
 ROUND = "y = tl.where((a * 4 == tl.floor(a.to(tl.float32) * 4)) & (a != tl.floor(a.to(tl.float32))), a + 1, y)"
+NEAR = "y = tl.where((tl.abs(a.to(tl.float32) - b) <= 2e-7 * tl.abs(a.to(tl.float32))) & (a > b), b, y).to(y.dtype)"
+SPARSE = "y = tl.where((tl.sum(((a == 0) & (i < n)).to(tl.int32), 0) >= 9) & (a != 0), a + 1, y)"
 
 WRONG = {
     "another order of dimensions": ("relaid", ORDER, "", "bfloat16"),
@@ -66,6 +68,8 @@ WRONG = {
     "out that is an operand": ("shared", OUT, "", "float32"),
     "runs of equal values": ("contents", "False", RUNS, "float32"),
     "round numbers": ("contents", "False", ROUND, "float32"),
+    "nearly equal operands": ("contents", "False", NEAR, "float32"),
+    "mostly zeros": ("contents", "False", SPARSE, "float32"),
 }  # fmt: skip
 
 
@@ -76,10 +80,13 @@ async def judge() -> AsyncIterator[Bench]:
 
 
 async def judged(pool: Bench, source: str, dtype: str, seed: int, without: tuple[str, ...] = ()) -> Verdict:
-    operator = get_suite("opinfo:alone").operator("maximum")
+    # OpInfo's own cases alone, of a suite that tells of more than these.
+    own = get_suite("opinfo:alone").operator("maximum").case_counts
+    cases = {name: tuple(range(own[name])) for name in ("float32", dtype)}
     return await pool.candidate(
-        Candidate(source=source), operator, dtypes=("float32", dtype), fresh_seed=seed, without_guards=without
-    )
+        Candidate(source=source), get_suite("opinfo").operator("maximum"), cases=cases, fresh_seed=seed,
+        without_guards=without,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("what", WRONG)

@@ -386,6 +386,10 @@ class CaseJudge:
         """Whether the call is there to write into an argument."""
         return self.operator.mutates or bool(self.inputs.requires)
 
+    def is_out(self, number: int) -> bool:
+        """Whether a tensor of the arguments is there for the result."""
+        return self.tensors[number][0].split()[-1] == "out"
+
     def must_write(self, number: int) -> bool:
         """Whether a right call writes every element of a tensor among the arguments: an `out` that holds no data."""
         names = {*self.operator.writes, *([self.inputs.requires] if self.inputs.requires else [])}

@@ -7,9 +7,12 @@ import random
 
 import torch
 
-OFFSETS = (1, 3, 7, 16, 64, 129)  # elements before the first one; the multiples of 16 are those that Triton tells apart
-STEPS = (1, 2, 3, 5, 16)  # between neighbours
-PADDING = (0, 0, 1, 3, 16)  # elements behind each row
+# Lists of numbers could be looked up, and everything between them be wrong: all are drawn, small ones more often.
+OFFSET = 12  # binary logarithm of the most elements before the first one
+STEP = 6  # the same between neighbours
+PADDING = 6  # and behind each row
+WHOLE = 0.3  # how often a number is a multiple of 16, which Triton tells apart
+MEMORY = 1 << 18  # elements that a tensor may be spread over
 TAIL = 5  # elements behind the last one
 EXPANDED = 0.2  # how often memory is shared by a stride of 0, which the published cases have, and not by windows
 
@@ -32,7 +35,12 @@ def permuted(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
 def scattered(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
     """Return the tensor at an offset, perhaps with steps between neighbours, rows apart, dimensions reordered."""
     order = chance.sample(range(tensor.dim()), tensor.dim()) if chance.random() < 0.5 else list(range(tensor.dim()))
-    return laid(tensor, order, chance.choice(STEPS), chance.choice(PADDING), chance.choice(OFFSETS))
+    step = _drawn(chance, STEP) if chance.random() < 0.7 else 1
+    # A few elements far apart would need much memory between them.
+    while tensor.numel() * step > MEMORY:
+        step //= 2
+    padding = _drawn(chance, PADDING) if chance.random() < 0.6 else 0
+    return laid(tensor, order, max(1, step), padding, _drawn(chance, OFFSET))
 
 
 def overlapping(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor | None:
@@ -97,6 +105,12 @@ def laid(tensor: torch.Tensor, order: list[int], step: int = 1, padding: int = 0
     view = memory.as_strided(tensor.shape, strides, offset)
     view.copy_(tensor)
     return view
+
+
+def _drawn(chance: random.Random, power: int) -> int:
+    """Return a number from 1 to 2^power whose logarithm is evenly distributed."""
+    number = int(2 ** chance.uniform(0, power))
+    return max(16, number // 16 * 16) if chance.random() < WHOLE else number
 
 
 def _poison(count: int, dtype: torch.dtype) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Kinds of contents: runs of equal values, numbers of few significant bits."""
+"""Kinds of contents: runs of equal values, most values equal, few significant bits, operands that differ by a bit."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 RUNS = (4, 12)  # binary logarithms of the shortest run and the longest
 FEW = 16  # values: among fewer a round one may show nothing
 BITS = (1, 4)  # significant bits of a number that is cut
+SPARSE = (0.8, 0.99)  # share of the elements that are zero
+FLIPPED = 0.1  # and of those in which two operands differ
 
 
 class Contents(Redraw):
@@ -28,27 +30,65 @@ class Contents(Redraw):
     """
 
     id = "contents"
-    catches = "short cuts for blocks of equal values, for round numbers"
+    catches = "short cuts for blocks of equal values, sparse ones, round numbers; near values that are taken for equal"
     misses = "values that are rarer"
     advice = "compute every element by the same formula"
-    draws = MappingProxyType({"runs": "values", "round": "values"})
+    draws = MappingProxyType(dict.fromkeys(("runs", "sparse", "round", "neighbours", "a bit apart"), "values"))
     most = 1 << 14
 
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
         """Runs fill blocks: large cases first. For round numbers any will do that has some values."""
         found = super().ordered(cases, chance, what)
-        return sorted(found, key=lambda case: -_elements(case) if what == "runs" else _moderate(case) < FEW)
+        if what == "round":
+            return sorted(found, key=lambda case: _moderate(case) < FEW)
+        if what not in ("runs", "sparse"):
+            return sorted(found, key=lambda case: (not _pairs(case, range(len(case.tensors))), _moderate(case) < FEW))
+        return sorted(found, key=lambda case: -_elements(case))
 
     def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
         """Exchange the contents of every tensor of data."""
         if not rerun.free(case):
             return None
-        change, words = (_runs, "with runs of equal values") if what == "runs" else (_cut, "with round numbers")
+        if what in ("neighbours", "a bit apart"):
+            return self._nearly_equal(rerun, case, chance, last=what == "neighbours")
+        change, words = CHANGES[what]
         new = {n: change(tensor, chance) for n in rerun.data(case) if (tensor := case.tensors[n][1]).numel()}
         if not new or (what == "round" and not all(tensor.is_floating_point() for tensor in new.values())):
             return None
         made = rerun.exchanged(case, new, words)
         return made if made is not None and rerun.fits(made) else None
+
+    def _nearly_equal(self, rerun: Rerunner, case: CaseJudge, chance: random.Random, *, last: bool) -> CaseJudge | None:
+        """Give two operands the same values, but for one bit of some: the `last`, or any."""
+        import torch
+
+        answer = case.answer()
+        compares = isinstance(answer, bool) or (isinstance(answer, torch.Tensor) and answer.dtype is torch.bool)
+        data = [n for n in rerun.data(case) if case.tensors[n][1].numel() > 1 and not case.is_out(n)]
+        # Which integers may be any, only a suite knows; those that are compared may.
+        like = [
+            (one, other) for one, other in _pairs(case, data) if compares or case.tensors[one][1].is_floating_point()
+        ]
+        if not like:
+            return None
+        one, other = chance.choice(like)
+        tensor = case.tensors[one][1]
+        new = {one: tensor.clone(), other: _flipped(tensor, chance, last)}
+        made = rerun.exchanged(case, new, "with two arguments that differ by a bit in some elements")
+        return made if made is not None and rerun.fits(made) else None
+
+
+def _pairs(case: CaseJudge, numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Return pairs of tensors of one shape and dtype, of more than one element that are no flags."""
+    import torch
+
+    found = [(n, case.tensors[n][1]) for n in numbers if case.tensors[n][1].numel() > 1]
+    return [
+        (one, other)
+        for one, a in found
+        for other, b in found
+        if one < other and a.shape == b.shape and a.dtype == b.dtype and a.dtype is not torch.bool
+    ]
 
 
 def _elements(case: CaseJudge) -> int:
@@ -75,6 +115,33 @@ def _runs(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
     return tensor.reshape(-1)[torch.tensor(places[-count:])].reshape(tensor.shape)
 
 
+def _sparse(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
+    """The tensor with zeros in the place of most of its values."""
+    import torch
+
+    generator = torch.Generator().manual_seed(chance.getrandbits(32))
+    rest = torch.rand(tensor.shape, generator=generator) >= chance.uniform(*SPARSE)
+    return torch.where(rest, tensor, tensor.new_zeros(()))
+
+
+def _flipped(tensor: torch.Tensor, chance: random.Random, last: bool) -> torch.Tensor:
+    """The tensor with one bit turned over in some elements: the last, or any of a mantissa or an integer."""
+    import torch
+
+    width = tensor.element_size() * 8
+    bits = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}[width]
+    if tensor.is_floating_point():
+        most = -int(torch.tensor(torch.finfo(tensor.dtype).eps).log2())
+    else:
+        most = width - 1
+    place = 0 if last else chance.randrange(most)
+    generator = torch.Generator().manual_seed(chance.getrandbits(32))
+    chosen = torch.rand(tensor.shape, generator=generator) < FLIPPED
+    chosen.view(-1)[chance.randrange(tensor.numel())] = True
+    whole = tensor.clone(memory_format=torch.contiguous_format)
+    return (whole.view(bits) ^ (chosen.to(bits) << place)).view(tensor.dtype)
+
+
 def _cut(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
     """The tensor's values with few significant bits each, cut towards zero."""
     import torch
@@ -83,3 +150,10 @@ def _cut(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
     generator = torch.Generator().manual_seed(chance.getrandbits(32))
     scale = 2.0 ** torch.randint(BITS[0], BITS[1] + 1, tensor.shape, generator=generator).double()
     return torch.ldexp(torch.trunc(mantissa * scale) / scale, exponent).to(tensor.dtype)
+
+
+CHANGES = {
+    "runs": (_runs, "with runs of equal values"),
+    "sparse": (_sparse, "with zeros in most places"),
+    "round": (_cut, "with round numbers"),
+}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from bringup.judge.guards._redraw import Redraw
+from bringup.judge.guards._redraw import MOST, Redraw
 
 if TYPE_CHECKING:
     import torch
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 RANKS = {"two dimensions": (2, 2), "three dimensions": (3, 3), "four dimensions": (4, 8)}
 OFTEN = 0.75  # a tensor beside the first one is laid anew
+LARGE = "several blocks"  # of elements: more than a program takes at once
 
 
 class Relaid(Redraw):
@@ -30,11 +31,14 @@ class Relaid(Redraw):
     catches = "strides taken for others in some dtype, rank or order of dimensions; windows, offsets, steps, rows apart"
     misses = "a layout that is drawn once in a hundred verdicts"
     advice = "go by the strides and the offset that a tensor has, or take `contiguous()` of it"
-    draws = MappingProxyType(dict.fromkeys((*RANKS, "one dimension", "steps and offsets", "overlapping"), "layout"))
+    most = 1 << 17
+    draws = MappingProxyType(
+        dict.fromkeys((*RANKS, "one dimension", "steps and offsets", "overlapping", LARGE), "layout")
+    )
 
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
-        """Cases of the rank first, then those that may be folded to have it."""
-        found = super().ordered(cases, chance, what)
+        """Cases of the rank first, then those that may be folded to have it; large ones for nothing but blocks."""
+        found = [case for case in super().ordered(cases, chance, what) if (_size(case) > MOST) == (what == LARGE)]
         least, most = {"one dimension": (1, 1), **RANKS}.get(what, (0, 8))
         fitting = [case for case in found if least <= _rank(case) <= most]
         return [*fitting[:2], *(case for case in found if case not in fitting and what in RANKS)]
@@ -57,7 +61,8 @@ class Relaid(Redraw):
             if plain is None or not _refolds(plain, case):
                 return None
             case = plain
-        lay = _layouts.permuted if what in RANKS else _layouts.scattered
+        ways = [_layouts.permuted] if what in RANKS else [_layouts.scattered]
+        lay = chance.choice([_layouts.permuted, _layouts.scattered] if what == LARGE else ways)
         main = max(range(len(tensors)), key=lambda n: (tensors[n].dim(), tensors[n].numel()))
         new = {
             number: lay(tensor, chance)
@@ -82,6 +87,10 @@ class Relaid(Redraw):
                 new[number] = shared
         made = rerun.exchanged(case, new, "with arguments whose elements share memory") if new else None
         return made if made is not None and rerun.fits(made) else None
+
+
+def _size(case: CaseJudge) -> int:
+    return sum(tensor.numel() for _, tensor in case.tensors)
 
 
 def _rank(case: CaseJudge) -> int:

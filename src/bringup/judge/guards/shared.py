@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from bringup.judge.guards._redraw import Redraw
 
 if TYPE_CHECKING:
+    import torch
+
     from bringup.judge._case import CaseJudge
     from bringup.judge.guards._rerun import Rerunner
 
@@ -40,7 +42,8 @@ class Shared(Redraw):
             for other in range(one + 1, len(case.tensors))
             if case.tensors[one][1].dtype == case.tensors[other][1].dtype
             and min(case.tensors[one][1].numel(), case.tensors[other][1].numel())
-            and "out" not in (case.tensors[one][0].split()[-1], case.tensors[other][0].split()[-1])
+            and not case.is_out(one)
+            and not case.is_out(other)
         ]
         chance.shuffle(pairs)
         for one, other in pairs[:2]:
@@ -56,9 +59,12 @@ class Shared(Redraw):
         data = rerun.data(case)
         if tensor.shape != case.tensors[one][1].shape or not {one, other} <= set(data) or not rerun.free(case):
             return None
-        apart = rerun.exchanged(case, {one: tensor.clone(), other: tensor.clone()}, "")
-        tensor = tensor.clone()
-        made = rerun.exchanged(case, {one: tensor, other: tensor}, "with one tensor given twice")
+        places = {one, other}
+        if chance.random() < 0.5:  # everywhere
+            places |= {n for n in data if _kind(case.tensors[n][1]) == _kind(tensor) and not case.is_out(n)}
+        apart = rerun.exchanged(case, {n: tensor.clone() for n in places}, "")
+        tensor, words = tensor.clone(), "twice" if len(places) == 2 else f"{len(places)} times"
+        made = rerun.exchanged(case, dict.fromkeys(places, tensor), f"with one tensor given {words}")
         if apart is None or made is None or not rerun.fits(apart) or not made.same_bits(apart):
             return None
         return made
@@ -98,5 +104,9 @@ def _alike(case: CaseJudge, with_result: bool) -> bool:
 
     found = [tensor for _, tensor in case.tensors]
     found += [answer] if with_result and isinstance(answer := case.answer(), torch.Tensor) else []
-    kinds = [(tensor.shape, tensor.dtype) for tensor in found if tensor.numel() > 1]
+    kinds = [_kind(tensor) for tensor in found if tensor.numel() > 1]
     return len(set(kinds)) < len(kinds)
+
+
+def _kind(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype]:
+    return tensor.shape, tensor.dtype
