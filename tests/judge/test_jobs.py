@@ -340,7 +340,9 @@ def test_a_job_is_judged_by_a_process_that_shares_nothing_with_the_one_that_made
     (here / "chip.yaml").write_text("extends: permissive\nname: mine\n")
     (here / "mine.yaml").write_text(ADDED)
     (here / "neg.py").write_text(
-        DOUBLE.replace("v + v", "-v").replace("def wrapper(input):", "def wrapper(input, *, out=None):")
+        DOUBLE.replace("v + v", "-v").replace(
+            "def wrapper(input):", "def wrapper(input):\n    input = input.contiguous()"
+        )
     )
 
     def bringup(folder: Path, *arguments: str) -> tuple[int, str]:

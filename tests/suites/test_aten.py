@@ -260,7 +260,7 @@ async def test_kernels_by_hand_pass_every_case_of_the_samples_dtypes(bench: Benc
 WRONG = {
     "forgets alpha": ("add.out", "a + tl.full([BLOCK], alpha, VIA) * b", "a + b", "wrong", ""),
     "returns memory of its own": ("add.out", "    return out", "    return out.clone()", "wrong", "aliasing"),
-    "leaves the output as it is": ("mul.out", "if out.numel():", "if out.numel() > 1 << 20:", "wrong", ""),
+    "leaves the output as it is": ("mul.out", "if out.numel():", "if out.numel() > 1 << 20:", "wrong", "provenance"),
     "forgets eps": ("native_layer_norm", "/ n + eps)", "/ n)", "wrong", ""),
     "adds to the padding row": ("embedding_dense_backward", "if row != padding:", "if row != -2:", "wrong", ""),
     "counts along another axis": ("_softmax.out", "source.movedim(dim, -1)", "source", "wrong", ""),

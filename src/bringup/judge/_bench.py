@@ -88,7 +88,7 @@ class _Bench:
                     sides.append(Side(str(name), self._reference(str(name))))
                 except Exception as error:
                     answer["errors"][name] = f"{type(error).__name__}: {error}"[:500]
-            with alone(str(self.request["lock"])):
+            with alone(str(self.request.get("lock", ""))):
                 before = self.watch.health()
                 take_turns(sides, self.timing)
                 answer["health"] = [before, self.watch.health()]
