@@ -69,3 +69,8 @@ def spread(items: Sequence[Any], count: int | None) -> list[Any]:
         return [items[-1]]
     step = (len(items) - 1) / (count - 1)
     return [items[round(i * step)] for i in range(count)]
+
+
+def largest(case: CaseJudge) -> int:
+    """Return the number of elements of a case's largest tensor."""
+    return max((tensor.numel() for _, tensor in case.tensors), default=0)

@@ -1,4 +1,4 @@
-"""Kinds of contents: runs of equal values, most values equal, few significant bits, operands that differ by a bit."""
+"""Kinds of contents: runs of equal values, zeros, few significant bits, operands that differ by a bit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from bringup.judge.guards._base import largest
 from bringup.judge.guards._redraw import Redraw
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Contents(Redraw):
             return sorted(found, key=lambda case: _moderate(case) < FEW)
         if what not in ("runs", "sparse"):
             return sorted(found, key=lambda case: (not _pairs(case, range(len(case.tensors))), _moderate(case) < FEW))
-        return sorted(found, key=lambda case: -_elements(case))
+        return sorted(found, key=lambda case: -largest(case))
 
     def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
         """Exchange the contents of every tensor of data."""
@@ -89,11 +90,6 @@ def _pairs(case: CaseJudge, numbers: Sequence[int]) -> list[tuple[int, int]]:
         for other, b in found
         if one < other and a.shape == b.shape and a.dtype == b.dtype and a.dtype is not torch.bool
     ]
-
-
-def _elements(case: CaseJudge) -> int:
-    sizes: list[int] = [tensor.numel() for _, tensor in case.tensors]
-    return max(sizes)
 
 
 def _moderate(case: CaseJudge) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bringup.judge.guards._base import Rerun
+from bringup.judge.guards._base import Rerun, largest
 
 if TYPE_CHECKING:
     from bringup.judge._case import CaseJudge
@@ -60,7 +60,7 @@ class Near(Rerun):
 
     def choose(self, cases: Sequence[CaseJudge]) -> list[CaseJudge]:
         """The largest: in a small one few places are left out."""
-        return sorted(cases, key=_elements, reverse=True)[: self.per_dtype]
+        return sorted(cases, key=largest, reverse=True)[: self.per_dtype]
 
     def check(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
         """Change values until the right answer changes, and ask for it; also where all tensors hold the same values."""
@@ -110,10 +110,6 @@ class Near(Rerun):
                     found.append((words, changed))
                     break
         return found
-
-
-def _elements(case: CaseJudge) -> int:
-    return max((tensor.numel() for _, tensor in case.tensors), default=0)
 
 
 def _all_alike(tensors: list[Any]) -> None:
