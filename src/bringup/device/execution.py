@@ -6,15 +6,17 @@ then on nothing is done any more.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bringup.device import frames
 from bringup.device.account import COPIES, STATE, STREAM, Account, Allowance, Broken
+from bringup.device.choices import Said
 from bringup.device.engine import Call, Engine, Fault, Kernel
 from bringup.device.memory import (
     WRITER,
@@ -43,10 +45,10 @@ from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, TAKEN, UPLOADED
 
 PLACE_BYTES = 16  # that a copy says by where it takes from and puts to
 LAYOUT_BYTES = 8  # that it says by a size or a stride
-OPERATIONS_A_BYTE = 4  # operations of a kernel's text: which one comes next says something, too
 NEW_BYTES, SAID_BYTES = 8, 1  # of an argument of a launch: new to the call, or one of those that it had
 CONSTANT_BYTES = 8  # a number in a kernel's text counts as much
 MOST_PRINTED = 1 << 16
+MOST_TEXTS = 1 << 12  # rows of kernels of which it is remembered what their texts say
 UNTAKEN = 0xFF ^ TAKEN
 MOST_RESULTS = 1 << 30  # bytes of all outputs, repeated elements counted
 
@@ -63,6 +65,36 @@ class Launcher:
     kinds: tuple[str, ...]
     constants: dict[str, Any]
 
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the compiler saw."""
+        return frames.digest(self.text)
+
+
+class _Texts:
+    """What the texts of one call's kernels say beside constants; known where another call had the same kernels."""
+
+    known: ClassVar[dict[tuple[str, ...], int]] = {}  # bits of the latest of these texts
+
+    def __init__(self) -> None:
+        self._digests: tuple[str, ...] = ()
+        self._left: list[str] = []  # texts that nobody has looked at in this call
+        self._said = Said()
+        self._bits = 0
+
+    def add(self, digest: str, text: str) -> int:
+        """Return the bytes that one more kernel says."""
+        self._digests = (*self._digests, digest)
+        self._left.append(text)
+        if self._digests not in self.known:
+            if len(self.known) >= MOST_TEXTS:
+                self.known.clear()
+            bits = [self._said.add(one) for one in self._left]
+            self._left.clear()
+            self.known[self._digests] = bits[-1]
+        before, self._bits = self._bits, self._bits + self.known[self._digests]
+        return self._bits // 8 - before // 8
+
 
 class Execution:
     """One run of a call's commands."""
@@ -74,6 +106,7 @@ class Execution:
         """Run in `memory`, which is empty; `error`: what went wrong before the call has begun."""
         self.engine, self.memory, self.launchers, self.mode = engine, memory, launchers, mode
         self.account = Account()
+        self.texts = _Texts()
         self.allowance = Allowance(
             read_bytes=int(mode.get("read_bytes", 0)),
             read_inputs=bool(mode.get("read_inputs")),
@@ -265,7 +298,7 @@ class Execution:
             self.used.add(number)
             facts = launcher.kernel.facts
             account.constant_bytes += CONSTANT_BYTES * int(facts.get("constants", 0))
-            account.constant_bytes += int(facts.get("operations", 0)) // OPERATIONS_A_BYTE
+            account.constant_bytes += self.texts.add(launcher.digest, str(launcher.text["text"]))
         account.check_host_bytes(self.allowance)
         call = Call(
             launcher.loaded, (grid[0], grid[1], grid[2]), launcher.names, launcher.kinds, values, blocks,

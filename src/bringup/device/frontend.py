@@ -5,6 +5,7 @@ The candidate's Python that Triton runs while it compiles sees no data and no de
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import sys
@@ -17,17 +18,24 @@ from triton._C.libtriton import ir
 from triton.backends import Backend, backends
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
+from triton.compiler.code_generator import CodeGenerator
 from triton.compiler.compiler import ASTSource
+from triton.compiler.errors import CompilationError
 from triton.errors import TritonError
 from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 
 from bringup.device.handles import Handles
-from bringup.device.wire import LAUNCH, POINTER, SOURCE, Command
+from bringup.device.wire import LARGEST_TEXT, LAUNCH, POINTER, SOURCE, Command
 from bringup.vpe.device import tensors
 from bringup.vpe.signature import Signature
 
 _MAKE_IR_TAKES_TARGET = "target" in inspect.signature(ASTSource.make_ir).parameters  # since Triton 3.7
+
+DEEPEST = 24  # functions of a kernel that call each other: 20 and more frames of Python each
+NO_RECURSION = "kernels have no recursion but one that a constexpr ends; use a loop"
+LONGEST_CONSTANT = 1000  # characters of a constexpr that messages quote
+LONGEST_INTEGER = 1 << 10  # bits of one
 
 
 class KernelRefused(TritonError):  # type: ignore[misc]
@@ -66,6 +74,7 @@ class FrontEnd:
             if real.supports_target(self.target):
                 backends[key] = Backend(_text_backend(real), Driver)
         driver.set_active(Driver())
+        _refuse_recursion()
         knobs.runtime.jit_cache_hook = self._note
 
     def _note(self, *, fn: Any, **_: Any) -> bool:
@@ -84,6 +93,54 @@ class FrontEnd:
                 yield {"target": spec, **_ttir(self.backend(target), target, src, metadata), "kernel": metadata.name}
             except Exception as error:
                 yield {"target": spec, "kernel": metadata.name, "refused": f"{type(error).__name__}: {error}"}
+
+
+def _recursion_in(error: BaseException | None) -> str:
+    """What was said of a recursion, in an error or its causes."""
+    for _ in range(8):
+        if error is None or hasattr(error, "recursion"):
+            break
+        error = error.__cause__
+    return str(getattr(error, "recursion", ""))
+
+
+def _refuse_recursion() -> None:
+    """Have Triton say so where functions of a kernel call themselves.
+
+    Where types and constants are the same it looks for a result type that is not known yet. Where a constant grows it
+    goes on until Python ends it, and takes twice as long to report for each call within another.
+    """
+    real = CodeGenerator.call_JitFunction
+    if hasattr(real, "refuses_recursion"):
+        return
+    depth = 0
+
+    @functools.wraps(real)
+    def call(self: Any, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal depth
+        name, words = getattr(fn, "__name__", "function"), ""
+        if depth >= DEEPEST:
+            words = f"'{name}' is called from within {depth} other calls: {NO_RECURSION}"
+        else:
+            depth += 1
+            try:
+                return real(self, fn, *args, **kwargs)
+            except KeyError as error:
+                if not str(error.args[0]).partition("__")[0].endswith(name):
+                    raise
+                words = f"'{name}' calls itself with the same types and constants: {NO_RECURSION}"
+            except CompilationError as error:
+                words = _recursion_in(error)
+                if not words:
+                    raise
+            finally:
+                depth -= 1
+        refused = CompilationError(self.jit_fn.src, self.cur_node, words)
+        refused.recursion = words
+        raise refused  # of the outermost call alone: causes would pile up
+
+    call.refuses_recursion = True  # type: ignore[attr-defined]
+    CodeGenerator.call_JitFunction = call
 
 
 def _ttir(backend: Any, target: GPUTarget, src: Any, metadata: Any) -> dict[str, Any]:
@@ -207,8 +264,10 @@ class _Driver(DriverBase):  # type: ignore[misc]
         out = self.frontend.handles.stream
         assert out is not None
         out.put(Command.MARK, b"")
-        call()
-        milliseconds = float(out.ask(Command.TIME)[0]["seconds"]) * 1e3
+        try:
+            call()
+        finally:  # what has begun is ended, a configuration that does not compile included
+            milliseconds = float(out.ask(Command.TIME)[0]["seconds"]) * 1e3
         return milliseconds if quantiles is None else [milliseconds] * len(quantiles)
 
     def get_empty_cache_for_benchmark(self) -> Any:
@@ -258,15 +317,25 @@ class _Launcher:
         constants = {name: _constant(value) for name, value in self.signature.constants.items()}
         arguments = [(name, kind) for name, kind, _ in self.signature.arguments]
         request = {**json.loads(text), "args": arguments, "constants": constants}
-        answer, _ = out.ask(Command.KERNEL, json.dumps(request).encode())
+        answer, _ = out.ask(Command.KERNEL, self._told(request))
         for other in self.also:
-            out.put(Command.ALSO, json.dumps(other).encode())
+            out.put(Command.ALSO, self._told(other))
         if "refused" in answer:
             raise KernelRefused(answer.get("short") or answer["refused"], answer["refused"])
         most = answer["facts"].get("most_shared")
         if most is not None and answer["shared"] > most:
             raise OutOfResources(answer["shared"], most, "shared memory")
         self.number = answer["number"]
+
+    def _told(self, request: dict[str, Any]) -> bytes:
+        """The request as the device process takes it. Raises KernelRefused for one that is too large."""
+        body = json.dumps(request).encode()
+        if len(body) > LARGEST_TEXT:
+            raise KernelRefused(
+                f"kernel '{self.name}' is too large: its text has {len(body) / (1 << 20):.1f} MiB, "
+                f"{LARGEST_TEXT >> 20} are allowed; what is unrolled may be a loop, and tables belong into no kernel"
+            )
+        return body
 
     def _pointer(self, name: str, value: Any) -> bytes:
         if not hasattr(value, "data_ptr"):
@@ -288,8 +357,14 @@ def _scalar(value: Any) -> Any:
 
 
 def _constant(value: Any) -> Any:
+    """What messages say of a constant; a kernel is what its text says."""
     value = getattr(value, "value", value)
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
+        return f"an integer of {value.bit_length()} bits"
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= LONGEST_CONSTANT else f"{text[:LONGEST_CONSTANT]}... ({len(text)} characters)"
 
 
 def _line() -> int:

@@ -31,7 +31,10 @@ class Handle:
 
 
 class Handles:
-    """Hands out addresses, each once, and tells the device process; every touch of contents is a command."""
+    """Hands out addresses and tells the device process; every touch of contents is a command.
+
+    Each address is given once, but in calls that are rehearsed: there nothing is kept at any address.
+    """
 
     def __init__(self, alignment: int, limit: int | None = None) -> None:
         """`alignment` of allocations and `limit` of live ones, both in bytes."""
@@ -39,10 +42,31 @@ class Handles:
         self.statistics = Statistics()
         self.stream: Stream | None = None
         self._next = space.BASE
+        self._free: dict[int, list[int]] | None = None  # addresses that rehearsed calls have freed, by bytes
+        self._freed: list[Any] = []  # in the call that is rehearsed now
+        self._given_again, self._failing = False, 0
 
     def start(self, stream: Stream) -> None:
         """Begin to use a stream, in the freshly forked guest."""
         self.stream = stream
+
+    def rehearse(self, *, again: bool, failing: int = 0) -> None:
+        """Begin a call that is only rehearsed.
+
+        `again`: addresses that earlier ones have freed are given again, as most allocators do. `failing`: which
+        allocation finds no memory, counted from 1; 0 for none.
+        """
+        self._given_again, self._failing = again, failing
+        freed, self._freed = self._freed, []
+        self._free = self._free or {}
+        for handle in freed:
+            self._free.setdefault(handle.nbytes, []).append(handle.base)
+
+    def _place(self, nbytes: int) -> int:
+        base = space.after(self._next, 0, self.alignment)
+        if self._free is not None and (self._given_again or base + nbytes > space.MIDDLE) and self._free.get(nbytes):
+            return self._free[nbytes].pop()
+        return base
 
     @property
     def _open(self) -> Stream:
@@ -54,13 +78,17 @@ class Handles:
 
     def allocate(self, nbytes: int) -> Owner:
         """An address for `nbytes` bytes. Raises torch.OutOfMemoryError."""
-        base = space.after(self._next, 0, self.alignment)
-        statistics = self.statistics
-        if base + nbytes > space.MIDDLE or (self.limit is not None and statistics.allocated + nbytes > self.limit):
+        base, statistics = self._place(nbytes), self.statistics
+        self._failing -= 1
+        if (
+            not self._failing
+            or base + nbytes > space.MIDDLE
+            or (self.limit is not None and statistics.allocated + nbytes > self.limit)
+        ):
             raise torch.OutOfMemoryError(
                 f"out of device memory: {nbytes} bytes asked for, {statistics.allocated} in use"
             )
-        self._next = base + nbytes
+        self._next = max(self._next, base + nbytes)
         self._open.put(Command.ALLOC, ALLOCATION.pack(base, nbytes))
         statistics.allocations += 1
         statistics.allocated += nbytes
@@ -71,6 +99,8 @@ class Handles:
     def _release(self, handle: Any) -> None:
         self.statistics.allocated -= handle.nbytes
         self.statistics.frees += 1
+        if self._free is not None:
+            self._freed.append(handle)
         if self.stream is not None:
             self.stream.later(Command.FREE, ADDRESS.pack(handle.base))
 

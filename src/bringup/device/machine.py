@@ -3,7 +3,10 @@
 Commands of a call are kept until its wrapper has returned; only then do the inputs come into memory and the commands
 run (`execution`). So nothing that a guest can see or time depends on data: there are none while it works. Two things
 cannot wait. A read, where the operator's rules allow one, runs what came before it. A tuner's question how long some
-launches take is answered by a rehearsal: they run on inputs that are zeros, and leave nothing behind.
+launches take is answered by a trial: they run on inputs that are zeros, and are forgotten. No result is made of them.
+
+A whole call may be rehearsed, too: then there are no inputs and nothing runs. What the wrapper asks for is noted, and a
+read is answered with what another call's was.
 """
 
 from __future__ import annotations
@@ -11,14 +14,16 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bringup.device import frames
-from bringup.device.account import STREAM, Broken
+from bringup.device.account import READS, STREAM, Broken
 from bringup.device.engine import Engine, Fault, Kernel
 from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
 from bringup.device.memory import Memory
+from bringup.device.transcript import Transcript, digest
 from bringup.device.wire import ADDRESS, ALLOCATION, Command, Malformed
 
 MOST_KERNELS = 1 << 16  # of one guest
@@ -26,8 +31,11 @@ MOST_LOADED = 1 << 12  # that the device keeps for other guests
 MOST_COMMANDS = 1 << 17  # of one call
 MOST_QUEUED = 256 << 20  # bytes of one call's commands
 MOST_CHECKED = 16 << 20  # bytes of one call's kernels for other toolchains: the answer to the referee holds them
-MOST_REHEARSALS = 1 << 10  # of one call
-TURNS = 3  # that launches are timed in a rehearsal
+MOST_TRIALS = 1 << 10  # of one call
+MOST_MARKS = 8  # a tuner may time what tunes itself
+MOST_ANSWERED = 1 << 12  # bytes of a call's reads that are kept
+MOST_DIGITS = 400  # of a number that a kernel is described with
+TURNS = 3  # that launches are timed in a trial
 TEXT = ("text", "source", "options")  # what a compiler sees of a kernel
 Answer = tuple[dict[str, Any], bytes]
 Compile = Callable[[str, dict[str, Any]], tuple[dict[str, Any], memoryview]]
@@ -62,12 +70,19 @@ class Machine:
         self.mode, self.inputs = mode, inputs
         self.queue: list[tuple[Command, bytes]] = []
         self.queued = 0  # bytes
-        self.mark = self.rehearsals = 0
+        self.marks: list[int] = []  # commands that were queued where something that is only timed began
+        self.trials = 0
         self.waited = 0.0  # seconds that the guest has waited for the device
         self.also: list[dict[str, Any]] = []
         self.checked = 0  # bytes of these
         self.execution = Execution(self.engine, self.memory, self.launchers, mode, self.before)
         self.started = False
+        self.transcript = Transcript((), self.launchers)
+        self.answers: list[bytes] = []  # to reads
+        self.rehearsed: deque[dict[str, Any]] = deque()  # calls that are still to come
+        self.wanted: list[str] = []
+        self.failed: int | None = None  # the call in which something went wrong
+        self.transcripts: list[Transcript] = []  # of those that are over, and of the one that is open
 
     # One call ------------------------------------------------------------------------------------------------
 
@@ -84,8 +99,46 @@ class Machine:
             at_bases = [(bases[t] + offset * width, size, stride, width) for t, offset, size, stride, width in given]
             mode = {**mode, "arguments": at_bases}
         self._open(mode, inputs)
+        self.transcript = Transcript(zip(bases, sizes, strict=True), self.launchers)
         self.in_call, self.before = True, None
         return bases
+
+    def rehearse(self, calls: Sequence[dict[str, Any]]) -> None:
+        """Open calls that are only rehearsed, one after the other.
+
+        Each says where its inputs are meant to lie (`bases`, `sizes`), what its reads are answered with (`answers`) and
+        the digest of the lines that it must ask for (`wanted`).
+        """
+        self.memory.clear()
+        self._open({})
+        self.rehearsed, self.transcripts = deque(calls), []
+        self.wanted = [str(call["wanted"]) for call in calls]
+        self.in_call, self.before = True, None
+        self._next_rehearsal()
+
+    def _next_rehearsal(self) -> None:
+        self.marks = []
+        if self.rehearsed:
+            call = self.rehearsed.popleft()
+            self.transcript = Transcript(zip(call["bases"], call["sizes"], strict=True), self.launchers)
+            self.transcripts.append(self.transcript)
+            self.answers = [bytes.fromhex(answer) for answer in call["answers"]]
+
+    def told(self, storages: Sequence[Sequence[Sequence[int]]]) -> dict[str, Any]:
+        """Close calls that were rehearsed: what each asked for, and the names of the storages that it returned.
+
+        Also how many kernels the guest has made anew. None in the place of a text that is as it must be. Calls end with
+        the first that went wrong, which is not told.
+        """
+        calls = []
+        for one, wanted, returned in zip(self.transcripts[: self.failed], self.wanted, storages, strict=False):
+            lines = one.lines()
+            told = None if digest(lines) == wanted else lines
+            calls.append({"transcript": told, "names": [one.name(base) for base, _ in returned]})
+        found = {"calls": calls, "error": self.execution.error, "kernels": self.registered}
+        self.in_call, self.registered = False, 0
+        self._open({})
+        return found
 
     def end(
         self, storages: Sequence[Sequence[int]], outputs: Sequence[dict[str, Any]]
@@ -111,8 +164,13 @@ class Machine:
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             wrong = f"no tensor: {error}"
         tape = execution.finished_tape(storages, data)
+        few = sum(map(len, self.answers)) <= MOST_ANSWERED
         header = {
+            "transcript": self.transcript.lines(),
+            "names": [self.transcript.name(base) for base, _ in storages],
+            "answers": [answer.hex() for answer in self.answers] if few else None,
             "account": execution.account.to_json(),
+            "timed": self.trials > 0,
             "waited": self.waited,
             "error": execution.error,
             "printed": "".join(execution.printed)[:MOST_PRINTED],
@@ -136,7 +194,7 @@ class Machine:
         if not self.started:
             self.started = True
             self.execution.start(self.inputs)
-        queue, self.queue, self.mark = self.queue, [], 0
+        queue, self.queue = self.queue, []
         for command, body in queue:
             self.execution.execute(command, memoryview(body))
 
@@ -157,12 +215,18 @@ class Machine:
                     )
                 self.also.append(_request(body))
                 return None
+            if self.execution.error is None:
+                self.transcript.add(command, body)
+            if self.transcripts:
+                return self._rehearsed(command)
+            if command is Command.RETURNED:
+                return None
             if command is Command.READ:
                 return self._read(body)
             if command is Command.TIME:
-                return {"seconds": self._rehearse()}, b""
+                return {"seconds": self._time()}, b""
             if command is Command.MARK:
-                self.mark = len(self.queue)
+                self._mark()
                 return None
             self._enqueue(command, body)
         except Malformed as error:
@@ -180,6 +244,8 @@ class Machine:
     def note(self, error: Broken | Fault) -> None:
         """Keep the first thing that went wrong."""
         if self.in_call:
+            if self.execution.error is None:
+                self.failed = len(self.transcripts) - 1
             self.execution.note(error)
         else:
             self.before = self.before or noted(error, 0)
@@ -190,6 +256,8 @@ class Machine:
 
     def _outside(self, command: Command, body: memoryview) -> Answer | None:
         """A command while no call is open: a module that is loaded may allocate, which nothing will ever see."""
+        if command is Command.RETURNED:
+            return None  # of a call that the device was told to end before
         if command is Command.FREE:
             self.memory.free(ADDRESS.unpack(body)[0])
         elif command is Command.ALLOC and self.before is None:
@@ -211,21 +279,63 @@ class Machine:
 
     def _read(self, body: memoryview) -> Answer:
         execution = self.execution
+        if self.marks:
+            raise Broken(READS, "the wrapper reads device memory while launches are timed; time launches alone")
         execution.account.check_read(0, True, execution.allowance)  # who may read nothing makes nothing run
         began = time.perf_counter()
         self._catch_up()
         data = execution.execute(Command.READ, body)
         self.waited += time.perf_counter() - began
+        if data is not None:
+            self.answers.append(data)
         return self._stopped() if data is None else ({}, data)
 
-    def _rehearse(self) -> float:
-        """Seconds that the device needs for the launches since the mark, on inputs that are zeros.
+    def _rehearsed(self, command: Command) -> Answer | None:
+        """Answer a command of a call that is only rehearsed."""
+        if command is Command.RETURNED:
+            self.queued = 0
+            self._next_rehearsal()
+            return None
+        self.queued += 1
+        if self.queued > MOST_COMMANDS:
+            raise Broken(STREAM, f"the wrapper asks the device for more than {MOST_COMMANDS} things in a call")
+        if command is Command.MARK:
+            self._mark()
+        if command is Command.TIME:
+            self._unmark()
+            return {"seconds": 0.0}, b""
+        if command is Command.READ:
+            return ({}, self.answers.pop(0)) if self.answers else self._stopped()
+        return None
+
+    def _mark(self) -> None:
+        if len(self.marks) >= MOST_MARKS:
+            raise Broken(STREAM, f"more than {MOST_MARKS} times are asked for within each other")
+        self.marks.append(len(self.queue))
+
+    def _unmark(self) -> int:
+        if not self.marks:
+            raise Broken(STREAM, "the guest asks how long something took that it has not begun")
+        return self.marks.pop()
+
+    def _time(self) -> float:
+        """Seconds that the launches since the latest mark take; nothing since then will ever run for a result."""
+        mark = self._unmark()
+        try:
+            return self._trial(mark)
+        finally:
+            # What was allocated there may be named later, and what was freed is gone.
+            kept = [one for one in self.queue[mark:] if one[0] in (Command.ALLOC, Command.FREE)]
+            self.queue[mark:] = kept
+
+    def _trial(self, mark: int) -> float:
+        """Seconds that the device needs for the launches since a mark, on inputs that are zeros.
 
         0 once data have been read: then memory holds some. Infinite where the launches fail.
         """
-        self.rehearsals += 1
-        if self.rehearsals > MOST_REHEARSALS:
-            raise Broken(STREAM, f"the wrapper asks for times more than {MOST_REHEARSALS} times in a call")
+        self.trials += 1
+        if self.trials > MOST_TRIALS:
+            raise Broken(STREAM, f"the wrapper asks for times more than {MOST_TRIALS} times in a call")
         if self.started or self.execution.error is not None:
             return 0.0
         mode = {**self.mode, "profile": True, "order": None, "tape": None, "host_bytes": None, "uploaded_bytes": None}
@@ -234,12 +344,12 @@ class Machine:
             trial.start([(base, memoryview(bytes(len(data)))) for base, data in self.inputs])
             for command, body in self.queue:
                 trial.execute(command, memoryview(body))
-            return min(self._timed(trial) for _ in range(TURNS))
+            return min(self._timed(trial, mark) for _ in range(TURNS))
         finally:
             trial.memory.clear()
 
-    def _timed(self, trial: Execution) -> float:
-        launches = [body for command, body in self.queue[self.mark :] if command is Command.LAUNCH]
+    def _timed(self, trial: Execution, mark: int) -> float:
+        launches = [body for command, body in self.queue[mark:] if command is Command.LAUNCH]
         if not launches:
             return 0.0
         trial.finish()
@@ -300,8 +410,14 @@ def check_signature(kernel: Kernel, kinds: tuple[str, ...]) -> None:
         raise Malformed("a kernel with other arguments than its text has")
 
 
+def _integer(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise Malformed(f"a number of {len(digits)} digits, {MOST_DIGITS} are allowed")
+    return int(digits)
+
+
 def _request(body: memoryview) -> dict[str, Any]:
-    found = json.loads(bytes(body))
+    found = json.loads(bytes(body), parse_int=_integer)
     if not isinstance(found, dict):
         raise Malformed("no kernel")
     return found

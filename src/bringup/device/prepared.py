@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from bringup.device.engine import Call, Engine, Fault
@@ -16,10 +16,18 @@ from bringup.device.wire import Command, unpack_descriptor
 class Prepared:
     """One tape in memory of its own. `run` queues its launches, copies and uploads, and waits for nothing."""
 
-    def __init__(self, machine: Machine, tape: Tape, limit: int, profile: bool = False) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        tape: Tape,
+        limit: int,
+        profile: bool = False,
+        written: Collection[int] | None = None,
+    ) -> None:
         """Play the tape once, and keep what it did. Kernels are loaded. `limit`: bytes of device memory.
 
-        `profile`: have the engine count the launches of this first time.
+        `profile`: have the engine count the launches of this first time. `written`: addresses of the inputs that the
+        call writes, where another `Prepared` of the same tape has found them out.
 
         Raises Fault for what went wrong.
         """
@@ -40,7 +48,10 @@ class Prepared:
             execution.finish()
             if execution.error is not None:
                 raise Fault("launch", f"the tape cannot be run again: {execution.error['text']}")
-            self._look_for_writes()
+            self.written = self._writes() if written is None else frozenset(written)
+            for base, data in tape.inputs:
+                if base in self.written:
+                    self._restores.append(self._restoring(self.memory.at(base), data))
         except BaseException:
             self.close()
             raise
@@ -67,12 +78,14 @@ class Prepared:
             host = host.pin_memory()
         self.steps.append(lambda: given.copy_(host, non_blocking=True))
 
-    def _look_for_writes(self) -> None:
-        """Inputs that the call writes get their contents back before each run."""
+    def _writes(self) -> frozenset[int]:
+        """The addresses of the inputs that the call writes: these get their contents back before each run."""
+        found = set()
         for base, data in self.tape.inputs:
             block = self.memory.at(base)
             if self.engine.read(block, block.nbytes) != data:
-                self._restores.append(self._restoring(block, data))
+                found.add(base)
+        return frozenset(found)
 
     def _restoring(self, block: Block, data: bytes) -> Callable[[], Any]:
         import torch

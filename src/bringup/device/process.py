@@ -26,6 +26,13 @@ ANSWER_SECONDS = 5
 _LARGEST = {int(c): LARGEST_TEXT if c in (Command.KERNEL, Command.ALSO) else LARGEST for c in Command}
 
 
+def _broken(code: int, length: int) -> str:
+    if code not in _LARGEST:
+        return f"the stream of commands is broken: there is no command {code}"
+    name, most = Command(code).name, _LARGEST[code]
+    return f"the stream of commands is broken: a command {name} of {length} bytes, {most} are allowed"
+
+
 class DeviceProcess:
     """One device, one guest at a time."""
 
@@ -87,7 +94,7 @@ class DeviceProcess:
             while len(buffer) - at >= HEAD.size:
                 code, length = HEAD.unpack_from(buffer, at)
                 if code not in _LARGEST or length > _LARGEST[code]:
-                    self.machine.note(Broken(STREAM, "the stream of commands is broken"))
+                    self.machine.note(Broken(STREAM, _broken(code, length)))
                     at = len(buffer)  # no way to find the next command
                     self._hang_up()
                     break
@@ -134,6 +141,13 @@ class DeviceProcess:
             self._begin(request, payload)
         elif what == "end":
             self._end(request)
+        elif what == "rehearse":
+            self._drain()
+            self.machine.rehearse(request["calls"])
+            frames.send(self.control, {})
+        elif what == "told":
+            self._drain()
+            frames.send(self.control, self.machine.told(request["storages"]))
         elif what == "replay":
             self._replay(request, payload)
         elif what in self.services:

@@ -1,6 +1,9 @@
 """Who takes times has the device alone: all others who use it share a lock, the clock takes it for itself.
 
-One lock a device and user, so that several runs on one machine do not disturb each other either.
+One lock a device and user, so that several runs on one machine do not disturb each other either. Beside it lies the
+lock of whose turn it is: a shared lock is granted while others hold it, so that a clock would wait for as long as any
+of many workers is at work; who waits for the device alone keeps others from coming in. So the lock is held for what the
+device does and for nothing else: a process that computes for one which holds it would wait for it for ever.
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,15 +31,28 @@ def lock_of(device: str, folder: Path) -> str:
 @contextmanager
 def beside_others(path: str) -> Iterator[None]:
     """Use the device, but not while somebody takes times."""
-    with _held(path, fcntl.LOCK_SH):
+    with _turn(path, fcntl.LOCK_SH) as turn, _held(path, fcntl.LOCK_SH):
+        turn()
         yield
 
 
 @contextmanager
 def alone(path: str) -> Iterator[None]:
     """Use the device while nobody else does."""
-    with _held(path, fcntl.LOCK_EX):
+    with _turn(path, fcntl.LOCK_EX) as turn, _held(path, fcntl.LOCK_EX):
+        turn()
         yield
+
+
+@contextmanager
+def _turn(path: str, how: int) -> Iterator[Callable[[], object]]:
+    """Wait for one's turn to ask for the lock; what is yielded ends the turn."""
+    if not path:
+        yield lambda: None
+        return
+    with Path(f"{path}.turn").open("ab") as file:
+        fcntl.flock(file, how)
+        yield lambda: fcntl.flock(file, fcntl.LOCK_UN)
 
 
 @contextmanager

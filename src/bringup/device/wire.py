@@ -35,6 +35,8 @@ class Command(IntEnum):
     """what the next `TIME` is asked about begins here"""
     TIME = 10
     """answered with the seconds that the device needs for the launches since the mark"""
+    RETURNED = 11
+    """the wrapper has returned: of calls that are rehearsed, several come in a row"""
 
 
 SOURCE = "candidate.py"  # under this name messages quote the candidate's lines

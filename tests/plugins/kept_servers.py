@@ -1,0 +1,134 @@
+"""Fork servers of the judge that outlive a pool: the next pool of the same kind takes them over.
+
+Their imports are most of a short test's time, and they are made to be as fresh after a job as before it: all that a
+pool runs are forks of them. Each pool has them to itself while it is open. A module that is about these processes
+themselves says `pytestmark = pytest.mark.own_servers`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from bringup.judge import _pool
+from bringup.judge._processes import START_SECONDS, ForkServer
+from bringup.judge._scratch import Scratch
+
+MOST = 6  # that are kept for a next pool, each some 200 MB
+_idle: dict[tuple[object, ...], _Running] = {}  # the oldest first
+_scratch: list[Scratch] = []
+
+
+class _Process:
+    """What a pool asks of an `asyncio.subprocess.Process`, of one that no event loop owns."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process, self.pid = process, process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self.process.poll()
+
+
+@dataclass
+class _Running:
+    process: _Process
+    control: socket.socket
+
+    def end(self) -> None:
+        self.control.close()
+        try:
+            self.process.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.process.kill()
+            self.process.process.wait()
+
+
+class KeptForkServer(ForkServer):
+    """A fork server that is taken over from an earlier pool where one of the same kind is idle."""
+
+    def __init__(self, role: str, environment: dict[str, str], directory: str, target: str = "") -> None:
+        if not _scratch:
+            _scratch.append(Scratch())
+        ours = _scratch[0].name  # the pool's own is removed with it
+        environment = {
+            name: ours + value.removeprefix(directory) if value.startswith(directory) else value
+            for name, value in environment.items()
+        }
+        super().__init__(role, environment, directory, target)
+        self.own_profile = directory in target  # a copy of a user's, which goes with the pool
+        self.kind = (role, target, *sorted(environment.items()))
+        self.running: _Running | None = None
+
+    async def start(self) -> None:
+        # A server ends with the thread that started it.
+        if self.own_profile or threading.current_thread() is not threading.main_thread():
+            await super().start()
+            return
+        running = _idle.pop(self.kind, None)
+        if running is None or running.process.returncode is not None:
+            running = await self._started()
+        self.running, self.control = running, running.control
+        self.process = running.process  # type: ignore[assignment]
+
+    async def _started(self) -> _Running:
+        ours, theirs = socket.socketpair()
+        process = self._spawned(theirs)
+        theirs.close()
+        ours.setblocking(False)
+        try:
+            answer = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(ours, 64), START_SECONDS)
+        except BaseException:
+            ours.close()
+            process.kill()
+            process.wait()
+            raise
+        if answer != b"ready\n":
+            raise self._start_failure(process.wait())
+        return _Running(_Process(process), ours)
+
+    def _spawned(self, control: socket.socket) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "bringup.judge._fork_server", str(control.fileno()), self.role, self.target]
+        with open(self.log, "ab") as log:
+            return subprocess.Popen(
+                command, env=self.environment, pass_fds=[control.fileno()],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    async def close(self) -> None:
+        if self.running is None:
+            await super().close()
+            return
+        running, self.running = self.running, None
+        if running.process.returncode is not None or self.kind in _idle:
+            running.end()
+            return
+        _idle[self.kind] = running
+        while len(_idle) > MOST:
+            _idle.pop(next(iter(_idle))).end()
+
+
+@atexit.register
+def end_all() -> None:
+    """End what is idle."""
+    while _idle:
+        _idle.popitem()[1].end()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kept_servers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let pools of the module's tests take servers over, but where it wants its own."""
+    if request.node.get_closest_marker("own_servers"):
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_pool, "ForkServer", KeptForkServer)
+        yield
