@@ -287,3 +287,72 @@ def test_float64_results_where_nothing_computes_in_float64() -> None:
     found = torch.softmax(x, 0).double()  # what float32 arithmetic finds
     assert not bool(limit.wrong(exact, found).any())
     assert bool(limit.wrong(exact, found * (1 + 1e-4)).all())
+    # An out of float64 is no data: the integers are, and become float32.
+    number, out = torch.tensor([4]), torch.empty(1, dtype=torch.float64)
+    exact = torch.sinc(number, out=out)
+    kwargs = {"out": out}
+    limits = Standard("sinc", torch.sinc, "int64").limits(
+        (number,), kwargs, exact, ((number,), kwargs), arithmetic=chip
+    )
+    assert limits.outputs[0] is not None
+    assert right(limits.outputs[0], exact, 0.0, 2.8e-8, 1e-6) == [True, True, False]
+    # What float32 has no number for is infinite in a float64, too.
+    x = torch.tensor([3e38])
+    call = ((x, x), kwargs)
+    limits = Standard("add", torch.add, "float32").limits(*call, torch.add(x, x, out=out), call, arithmetic=chip)
+    assert limits.outputs[0] is not None
+    assert right(limits.outputs[0], out, 2 * float(x), math.inf, -math.inf) == [True, True, False]
+    # But where they stay integers they wrap.
+    number = torch.tensor([(1 << 63) - 1])
+    wrapped = torch.add(number, number, out=out)
+    call = ((number, number), kwargs)
+    limits = Standard("add", torch.add, "int64").limits(*call, wrapped, call, arithmetic=chip)
+    assert limits.outputs[0] is not None
+    assert right(limits.outputs[0], wrapped, -2.0, 2.0**64) == [True, False]
+
+
+def test_terms_of_sums_may_be_rounded_to_the_dtype_that_a_call_names() -> None:
+    x = torch.tensor([1.0 + 2.0**-11, 1.0 + 2.0**-11, -2.0])
+    call = ((x,), {"dtype": torch.float16})
+    y = torch.sum(x, dtype=torch.float16)
+    [found] = Standard("sum", torch.sum, "float32").limits(*call, y, call).outputs
+    assert found is not None
+    assert right(found, y, 0.0, 2.0**-10, 2.0**-7) == [True, True, False]
+
+
+def test_roundings_of_equal_terms_are_equal() -> None:
+    """Float32 sums from first to last: where most squares are the same number, so is the error of each."""
+    x = torch.zeros(7, 2051)
+    for row in range(7):
+        x[row, : 200 + 37 * row] = -1.0
+        x[row, 1500:] = 1.0 / (1 + row)
+    call = ((x,), {"dim": -1})
+    y = torch.var(x, dim=-1)
+    [found] = Standard("var", torch.var, "float32").limits(*call, y, call).outputs
+    assert found is not None
+    off = x - x.mean(-1, keepdim=True)
+    squares = torch.zeros(7)
+    for column in range(x.shape[1]):
+        squares = squares + off[:, column] * off[:, column]
+    assert not found.wrong(y, squares / 2050).any()
+    assert found.wrong(y, squares / 2051).all()  # another divisor
+    shifted = x + 1000.0
+    call = ((shifted,), {"dim": -1})
+    [found] = Standard("var", torch.var, "float32").limits(*call, torch.var(shifted, dim=-1), call).outputs
+    assert found is not None
+    naive = (shifted.square().mean(-1) - shifted.mean(-1).square()) * 2051 / 2050
+    assert found.wrong(torch.var(shifted, dim=-1), naive).any()
+
+
+def test_the_cosine_of_opposite_vectors_is_rounded_on_the_way() -> None:
+    """Its slope is nearly zero there: what rounding the arguments can change says nothing of the norms' roundings."""
+    a = torch.tensor([[4.914023399353027, -7.777543544769287]])
+    b = torch.tensor([[-2.5431482791900635, 3.5795207023620605]])
+    call = ((a, b), {"dim": -1})
+    y = torch.nn.functional.cosine_similarity(a, b, dim=-1)
+    function = torch.nn.functional.cosine_similarity
+    [found] = Standard("nn.functional.cosine_similarity", function, "float32").limits(*call, y, call).outputs
+    assert found is not None
+    exact = function(a.double(), b.double(), dim=-1)
+    assert not found.wrong(y, (exact - 2.1e-7).float()).any()
+    assert found.wrong(y, (exact + 2e-6).float()).all()

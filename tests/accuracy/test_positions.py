@@ -100,3 +100,112 @@ def test_positions_of_a_bicubic_gradient_may_be_rounded() -> None:
         y.transpose(2, 3).reshape(y.shape),
     ):
         assert found.wrong(y, wrong).double().mean() > 0.5
+
+
+BACKWARD = Rule("rounding", ulps=8, half=1, positions="grid_backward")
+
+
+def gradients(
+    gradient: torch.Tensor, image: torch.Tensor, grid: torch.Tensor, *options: int
+) -> tuple[list[Limit], tuple[torch.Tensor, ...]]:
+    aten = torch.ops.aten
+    function = aten.grid_sampler_2d_backward if grid.shape[-1] == 2 else aten.grid_sampler_3d_backward
+    call = (gradient, image, grid, *options, [True, True])
+    made = function(*call)
+    dtype = str(image.dtype).removeprefix("torch.")
+    found = Standard("", function, dtype, given=BACKWARD).limits(call, {}, made, (call, {}))
+    assert all(limit is not None and limit.exact is not None for limit in found.outputs), found.reason
+    return list(found.outputs), made  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(("mode", "padding", "corners"), [*itertools.product((0, 1, 2), (0, 1, 2), (0, 1))])
+def test_gradients_of_samples_pass_however_they_are_rounded(
+    dtype: torch.dtype, mode: int, padding: int, corners: int
+) -> None:
+    image, grid = drawn(dtype)
+    grid[0, 0, :7] = torch.linspace(-1, 1, 7, dtype=dtype).unsqueeze(-1)  # on elements and edges, between two slopes
+    gradient = torch.randn(2, 3, 11, 13, generator=torch.Generator().manual_seed(4)).to(dtype)
+    found, made = gradients(gradient, image, grid, mode, padding, corners)
+    for wide in (dtype, torch.float32, torch.float64):
+        other = torch.ops.aten.grid_sampler_2d_backward(
+            gradient.to(wide), image.to(wide), grid.to(wide), mode, padding, bool(corners), [True, True]
+        )
+        for limit, one, two in zip(found, made, other, strict=True):
+            assert not limit.wrong(one, two.to(dtype)).any()
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_wrong_gradients_of_samples_are_refused(mode: int) -> None:
+    image, grid = drawn(torch.float32)
+    gradient = torch.randn(2, 3, 11, 13, generator=torch.Generator().manual_seed(4))
+    (of_image, of_grid), (first, second) = gradients(gradient, image, grid, mode, 0, 0)
+    other = torch.ops.aten.grid_sampler_2d_backward
+
+    def shares(*call: object) -> tuple[float, float]:
+        one, two = other(gradient, image, *call, [True, True])
+        return (
+            float(of_image.wrong(first, one).double().mean()),
+            float(of_grid.wrong(second, two).double().mean()),
+        )
+
+    calls = [
+        (grid, (mode + 1) % 3, 0, False),
+        (grid, mode, 1, False),
+        (grid, mode, 0, True),
+        (grid + 1e-2, mode, 0, False),
+    ]
+    for call in calls:
+        image_share, grid_share = shares(*call)
+        assert image_share > 0.05, call
+        assert grid_share > 0.05 or (mode == 1 and call[1] == 1), call  # taken whole, samples have no slope
+    assert of_image.wrong(first, first * (1 + 1e-3)).double().mean() > 0.5
+    assert mode == 1 or of_grid.wrong(second, second * (1 + 1e-3)).double().mean() > 0.5
+    assert of_image.wrong(first, torch.zeros_like(first)).double().mean() > 0.5
+
+
+def test_a_gradient_that_is_not_asked_for_has_no_place() -> None:
+    image, grid = drawn(torch.float32)
+    gradient = torch.randn(2, 3, 11, 13, generator=torch.Generator().manual_seed(4))
+    for mask in ([True, False], [False, True]):
+        call = (gradient, image, grid, 0, 0, False, mask)
+        made = torch.ops.aten.grid_sampler_2d_backward(*call)
+        tensors = [tensor for tensor in made if tensor is not None]
+        found = Standard("", torch.ops.aten.grid_sampler_2d_backward, "float32", given=BACKWARD).limits(
+            call, {}, made, (call, {})
+        )
+        assert len(found.outputs) == len(tensors)
+        for limit, tensor in zip(found.outputs, tensors, strict=True):
+            assert limit is not None
+            assert limit.exact is not None
+            assert not limit.wrong(tensor, tensor).any()
+            assert limit.wrong(tensor, tensor * 1.01).double().mean() > 0.5
+
+
+def test_flags_in_a_tensor_of_floats_are_held() -> None:
+    """`multilabel_margin_loss_backward` refuses flags that are not 0 or 1: a change of them is no call."""
+    x = torch.randn(10, 5, generator=torch.Generator().manual_seed(4))
+    target = torch.tensor([[0, 3, -1, 2, 1]] * 10)
+    function = torch.ops.aten.multilabel_margin_loss_backward
+    _, flags = torch.ops.aten.multilabel_margin_loss_forward(x, target, 1)
+    call = (torch.tensor(0.7), x, target, 1, flags)
+    y = function(*call)
+    rule = Rule("composite", ulps=8, half=1, fixed=4)
+    [limit] = Standard("", function, "float32", given=rule).limits(call, {}, y, (call, {})).outputs
+    assert limit is not None
+    assert limit.exact is not None
+    assert not limit.wrong(y, y).any()
+    assert limit.wrong(y, y * 1.0001).any()
+    assert limit.wrong(y, torch.where(flags == 1, torch.zeros_like(y), y)).any()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_a_position_far_beyond_the_image_may_be_reflected_to_any_place(mode: str) -> None:
+    """Near overflow a position's rounding is larger than the image: any element, but nothing larger than those."""
+    image, grid = drawn(torch.float32)
+    found, y = sampling(image, grid * 1e30, mode, "reflection", False)
+    least = image.flatten(2).abs().amax(2)[:, :, None, None]
+    assert not found.wrong(y, torch.zeros_like(y) + least).any()
+    assert found.wrong(y, torch.zeros_like(y) + 3 * least).all()
+    near, near_y = sampling(image, grid, mode, "reflection", False)
+    assert near.wrong(near_y, torch.zeros_like(y) + least).double().mean() > 0.5

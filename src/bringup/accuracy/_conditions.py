@@ -23,16 +23,22 @@ _FACTORS = ("alpha", "beta")
 def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS) -> list[torch.Tensor]:
     """Return how much each result moves when all arguments move by one unit roundoff of float32, for units of 1.
 
-    The largest of `draws` fixed choices of directions, divided by the unit roundoff; 0 where a result ceases to be.
+    The largest of `draws` fixed choices of directions, and of all values growing alike, divided by the unit roundoff;
+    0 where a result ceases to be. Choices alone let the changes of many terms cancel, as roundings do that have nothing
+    to do with each other: those of equal terms are equal, and their sum is off to one side, in any order but a tree's.
     """
     moved = [torch.zeros_like(one) for one in exact]
-    for draw in range(draws):
-        result, args, kwargs = twin.run(perturbation(STEP, draw))
+    for change in (*(perturbation(STEP, draw) for draw in range(draws)), _grown):
+        result, args, kwargs = twin.run(change)
         for size, one, other in zip(moved, exact, leaves([result, args, kwargs]), strict=True):
             if one.shape == other.shape and one.dtype is torch.float64 and other.dtype is torch.float64:
-                change = ((other - one).abs() / STEP).nan_to_num(nan=0.0, posinf=0.0)
-                torch.maximum(size, change, out=size)
+                by = ((other - one).abs() / STEP).nan_to_num(nan=0.0, posinf=0.0)
+                torch.maximum(size, by, out=size)
     return moved
+
+
+def _grown(flat: torch.Tensor) -> torch.Tensor:
+    return flat * (1 + STEP)
 
 
 def absolute(twin: Twin) -> list[torch.Tensor]:

@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from bringup.accuracy._twin import copy_arguments, leaves
+from bringup.errors import EnvironmentFault
 
 SMALLEST = torch.finfo(torch.float32).smallest_normal
 FLUSHED = (torch.float32, torch.bfloat16)
@@ -46,6 +47,8 @@ def called(function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -
     try:
         with torch.no_grad():
             return function(*after[0], **after[1]), after
+    except EnvironmentFault:
+        raise  # of a program's own process
     except Exception:  # whatever PyTorch raises
         return None
 

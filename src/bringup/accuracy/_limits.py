@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 
 from bringup.accuracy._conditions import SIZES, UNIT, absolute, common_divisor, counts, spread
+from bringup.accuracy._factors import Functions, functions_of, units
 from bringup.accuracy._flushing import FLUSHED, SMALLEST, called, flushed_arguments, same_kind
 from bringup.accuracy._numbers import FLOATS, PRECISION, overflow_from, ulp, unit
 from bringup.accuracy._open import OPEN
@@ -17,7 +18,8 @@ from bringup.accuracy._poles import POLES
 from bringup.accuracy._positions import POSITIONS
 from bringup.accuracy._steps import Stepped
 from bringup.accuracy._table import Rule, rule_of
-from bringup.accuracy._twin import Twin, leaves
+from bringup.accuracy._twin import Twin, held, leaves
+from bringup.errors import EnvironmentFault
 
 SMALLEST_STEP = 2.0**-149  # between subnormal numbers of float32
 LOST_SQUARES = 2.0**-63 * math.sqrt(2)  # a root of n / (n - 1) squares that are no normal numbers of float32, 2**-126
@@ -27,6 +29,8 @@ SLACK = 2.0**-16
 EXACT_SUMS = 2.0**24
 # Numbers that are ranges and steps of a factory, not data: a double stays what it is.
 FACTORIES = frozenset({"arange"})
+_HALVES = (torch.bfloat16, torch.float16)
+_NAMES = frozenset(str(dtype).removeprefix("torch.") for dtype in FLOATS)
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Limit:
     least: torch.Tensor | None = None  # float64: at a pole, where `exact` is infinite, all from here on; NaN elsewhere
     sums: torch.Tensor | None = None  # sums of the sizes of the terms, where the result is a sum
     open: torch.Tensor | None = None  # bool: where any value is right, because nothing is known of it: see `_open`
+    computed: torch.dtype | None = None  # in whose range results are made, where a wider dtype holds them
     close: tuple[float, float] | None = None  # PyTorch's own result is right too, within these: relative, absolute
     flushes: bool = False  # the device has no subnormal numbers
     # What is right too on such a device: the result of arguments without them, and what that may be.
@@ -65,7 +70,7 @@ class Limit:
         value, exact, allowed = actual.double(), self.exact, self.allowed
         if self.flushes and actual.dtype in FLUSHED:
             allowed = torch.where(exact.abs() <= SMALLEST, allowed + SMALLEST, allowed)
-        threshold = overflow_from(actual.dtype)
+        threshold = min(overflow_from(dtype) for dtype in (actual.dtype, self.computed) if dtype is not None)
         finite = (value - exact).abs() <= allowed
         above = (value == math.inf) & (exact + allowed >= threshold)
         below = (value == -math.inf) & (exact - allowed <= -threshold)
@@ -92,6 +97,7 @@ class Limits:
     outputs: Sequence[Limit | None] = ()
     after: Sequence[Limit | None] = ()
     reason: str = ""
+    functions: bool = False  # `outputs` are those of the functions of the result that are compared
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ class Standard:
     operator: str
     reference: Callable[..., Any]
     dtype: str  # of the case
-    postprocessed: bool = False  # functions of the result are compared
+    functions: Functions | None = None  # of the result, which are compared in its place
     written: tuple[str, ...] = ()  # keywords whose tensors hold nothing yet: not data, whatever is in them
     given: Rule | None = None  # in the place of the table's rule, for what the table does not know
     # Of a program of many steps: `stepwise` of the reference, wherever that runs. Keywords are part of the program.
@@ -159,6 +165,8 @@ class Standard:
         arithmetic: Arithmetic,
     ) -> Limits:
         """Return limits that leave it to each element whether it is computed from flushed arguments."""
+        if found.functions:
+            return replace(found, outputs=[limit and replace(limit, flushes=True) for limit in found.outputs])
         other: list[tuple[torch.Tensor, Limit] | None] = [None] * (len(found.outputs) + len(found.after))
         given = flushed_arguments(args, kwargs)
         made = called(self.reference, *given) if given is not None else None
@@ -187,16 +195,18 @@ class Standard:
         outputs, inputs = leaves(expected), leaves(list(after))
         if rule.kind == "undefined":
             return Limits([None] * len(outputs), [None] * len(inputs), rule.reason)
+        if rule.kind == "factors":
+            return self._factors(args, kwargs, outputs, inputs)
         if self.dtype in rule.inexact.split():
             return Limits([None] * len(outputs), [None] * len(inputs), "PyTorch computes otherwise in this dtype")
         if rule.kind == "exact" or (rule.without and not _given(rule, args, kwargs)):
-            limit = Limit("bit for bit", zero_sign=rule.zero_sign and not self.postprocessed)
+            limit = Limit("bit for bit", zero_sign=rule.zero_sign and self.functions is None)
             if not limit.zero_sign:
                 limit = Limit("exactly, either sign of zero", zero_sign=False)
             # Moving needs no arithmetic in a dtype: also on a chip that computes with no float64 its bits stay.
             found = [limit if t.dtype in (*FLOATS, torch.float64) else None for t in (*outputs, *inputs)]
             return Limits(found[: len(outputs)], found[len(outputs) :])
-        if self.postprocessed:
+        if self.functions is not None:
             return Limits([None] * len(outputs), [None] * len(inputs), "functions of the result are compared")
         empty = {name: torch.zeros_like(kwargs[name]) for name in self.written}
         found_limits = self._bounds(args, {**kwargs, **empty}, [*outputs, *inputs], len(outputs), arithmetic)
@@ -217,6 +227,26 @@ class Standard:
             ]
         return Limits(bounds, found_limits[len(outputs) :])
 
+    def _factors(self, args: Any, kwargs: Mapping[str, Any], outputs: list[Any], inputs: list[Any]) -> Limits:
+        """The limits of functions of factors; of the factors themselves nothing is known but how PyTorch has them."""
+        unknown = Limits([None] * len(outputs), [None] * len(inputs), self.rule.reason)
+        if self.functions is None:
+            return unknown
+        twin = Twin(self.reference, args, dict(kwargs))
+        try:
+            exact, sizes = functions_of(twin, self.functions)
+        except Exception as error:  # whatever PyTorch raises: the function does not exist in double precision
+            return replace(unknown, reason=f"no result in double precision ({type(error).__name__})")
+        words = "and the rounding of a backward stable factorisation"
+        like = torch.empty((), dtype=getattr(torch, self.dtype))
+        found = [
+            self._limit(like, one, Error(units(twin) * size, size, words), None)
+            if self.dtype in _NAMES and one.dtype is torch.float64
+            else None
+            for one, size in zip(exact, sizes, strict=True)
+        ]
+        return Limits(found, unknown.after, functions=True)
+
     def _bounds(
         self, args: Any, kwargs: Mapping[str, Any], expected: list[torch.Tensor], outputs: int, arithmetic: Arithmetic
     ) -> list[Limit | None] | str:
@@ -225,23 +255,33 @@ class Standard:
         if not any(tensor.dtype in floats for tensor in expected):
             return [None] * len(expected)
         # Integers are data where there is nothing else; beside floating-point tensors they may be indices.
-        given = [args, {name: value for name, value in kwargs.items() if name not in self.written}]
-        data = self.rule.kind in ("rounding", "composite") and not any(t.is_floating_point() for t in leaves(given))
-        twin = Twin(self.reference, args, dict(kwargs), scalars=self.operator not in FACTORIES, integers=data)
+        given = {name: value for name, value in kwargs.items() if name not in (*self.written, "out")}
+        data = self.rule.kind in ("rounding", "composite")
+        data = data and not any(t.is_floating_point() for t in leaves([args, given]))
+        if data and kwargs.get("out") is not None:  # which may be wider than what is written: sums of integers wrap
+            made = called(self.reference, args, given)
+            data = made is not None and any(t.is_floating_point() for t in leaves(made[0]))
+        function = self.reference if self.rule.fixed < 0 else held(self.reference, args, self.rule.fixed)
+        twin = Twin(function, args, dict(kwargs), scalars=self.operator not in FACTORIES, integers=data)
         try:
             if self.stepped is not None:
                 return self._program(self.stepped, args, data, expected, outputs, floats)
             exact = leaves(list(twin.run()))
             if [t.shape for t in exact] != [t.shape for t in expected]:  # a number that is rounded decides about a size
-                twin = Twin(self.reference, args, dict(kwargs), scalars=False, integers=data)
+                twin = Twin(function, args, dict(kwargs), scalars=False, integers=data)
                 exact = leaves(list(twin.run()))
             if [t.shape for t in exact] != [t.shape for t in expected]:
                 return "in double precision the result has another shape"
             errors = self._errors(twin, exact)
+        except EnvironmentFault:
+            raise  # of a program's own process: nothing is known of the function
         except Exception as error:  # whatever PyTorch raises: the function does not exist in double precision
             return f"no result in double precision ({type(error).__name__})"
         coarse = getattr(torch, self.dtype) if kwargs.get("out") is not None else None
         coarse = coarse if coarse in FLOATS else None
+        named = kwargs.get("dtype")  # arguments are cast to it, as PyTorch has it: `sum(x, dtype=torch.float16)`
+        if self.rule.kind == "accumulating" and named in _HALVES and self.dtype == "float32":
+            errors = [replace(made, float32=made.float32 + unit(named) / UNIT * made.half) for made in errors]
         found = [
             self._limit(tensor, one, made, coarse) if tensor.dtype in floats and one.dtype is torch.float64 else None
             for tensor, one, made in zip(expected, exact, errors, strict=True)
@@ -361,7 +401,7 @@ class Standard:
         allowed = torch.as_tensor(allowed, dtype=torch.float64).nan_to_num(nan=0.0).expand(exact.shape)
         text = f"within {shown:.3g} units in the last place ({name}) of the exact result {made.words}".rstrip()
         sums = made.half if rule.kind == "accumulating" and isinstance(made.half, torch.Tensor) else None
-        return Limit(text, exact, allowed, sums=sums)
+        return Limit(text, exact, allowed, sums=sums, computed=dtype)
 
 
 @dataclass(frozen=True)

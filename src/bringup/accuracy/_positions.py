@@ -8,6 +8,7 @@ the size of the terms that are added up.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,12 @@ from bringup.accuracy._twin import Twin, double, leaves
 STEPS = 4.0
 # Roundings of a term: weights, their product, the product with the element, the sum.
 TERM = {"bilinear": 8.0, "nearest": 0.0, "bicubic": 32.0}
+LOST_ELEMENTS = 1.0
+# The largest sum of the sizes of the weights, on two axes: of cubic kernels 1.375 each.
+ANYWHERE = {"bilinear": 1.0, "nearest": 1.0, "bicubic": 1.375**2}
 MODES = ("bilinear", "nearest", "bicubic")
+# Gradients in half precisions may have twice as many: PyTorch's own need 0.98 of those above.
+GRADIENTS = 2.0
 BICUBIC_SLOPE = 1.5  # the largest derivative of the cubic kernel with A = -0.75
 
 
@@ -60,8 +66,14 @@ def _grid(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
         torch.maximum(highest, found, out=highest)
     mode = _mode(twin)
     size: Any = _called(twin, data.abs(), wide)
+    largest = data.abs().flatten(2).amax(2).reshape(*image.shape[:2], *[1] * (grid.dim() - 2))
     if mode == "bicubic":  # its weights have both signs
-        size = data.abs().flatten(2).amax(2).reshape(*image.shape[:2], *[1] * (grid.dim() - 2))
+        size = largest
+    # A position that is off by elements may lie on any of them: reflected, its place in the period is chance.
+    lost = (box * torch.tensor(image.shape[:1:-1], dtype=torch.float64) / 2 > LOST_ELEMENTS).any(-1).unsqueeze(1)
+    anywhere = ANYWHERE[mode] * largest
+    lowest = torch.where(lost, torch.minimum(lowest, -anywhere), lowest)
+    highest = torch.where(lost, torch.maximum(highest, anywhere), highest)
     error = torch.maximum(highest - exact[0], exact[0] - lowest) + TERM[mode] * rounding * size
     return [Moved(error, size), *[Moved() for _ in exact[1:]]]
 
@@ -112,5 +124,117 @@ def _resampled(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
     return [Moved(error) for _ in exact]
 
 
+def _grid_backward(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
+    """`grid_sampler_2d_backward`, `grid_sampler_3d_backward`: the gradients of an image and of the grid.
+
+    Of (grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask). A gradient of the grid
+    is a slope of its own sample: within a piece of the interpolation it changes by the size of its terms times the box
+    of positions, and between pieces it jumps, so that it may be anything between the extremes over the corners of the
+    box. An element of the image's gradient is a sum over samples of weights, and each may change by its slope times the
+    box of its own sample. What a sample can reach, by an error too, is covered by a linear interpolation at positions
+    that lie whole elements apart; elements that are taken whole (`nearest`) change where the box has corners in two.
+    """
+    gradient, image, grid = (
+        _named(twin, place, name) for place, name in ((0, "grad_output"), (1, "input"), (2, "grid"))
+    )
+    mode = MODES[int(_option(twin, 3, ("interpolation_mode",), 0))]
+    padding, corners = int(_option(twin, 4, ("padding_mode",), 0)), bool(_option(twin, 5, ("align_corners",), False))
+    if image.dtype not in FLOATS or not grid.numel() or not image.numel():
+        return [Moved() for _ in exact]
+    rounding = unit(image.dtype)
+    top, data, wide = (tensor.detach().double() for tensor in (gradient, image, grid))
+    axes = wide.shape[-1]
+    lengths = torch.tensor(image.shape[2:], dtype=torch.float64).flip(0)  # the last axis is the grid's first
+    element = 2 / (lengths - 1).clamp(min=1) if corners else 2 / lengths
+    more = 1.0 if image.dtype is torch.float32 else GRADIENTS
+    box = more * STEPS * rounding * (wide.abs() + 1)
+    box = torch.where(box.isfinite(), box, torch.zeros_like(box))
+    signs = [(*(0.0,) * axis, sign, *(0.0,) * (axes - axis - 1)) for axis in range(axes) for sign in (-1.0, 1.0)]
+    signs += itertools.product((-1.0, 1.0), repeat=axes)
+    shifts = [box * torch.tensor(one, dtype=torch.float64) for one in signs]
+    samples = _sampler(axes)
+
+    def moved(steps: Sequence[int]) -> torch.Tensor:
+        """Positions that lie so many elements on."""
+        return wide + torch.tensor(steps, dtype=torch.float64) * element
+
+    def reached(values: torch.Tensor, way: int = 0, reach: int = 0) -> torch.Tensor:
+        """Add up values of samples: by their weights, or (`reach` elements) once in each element that they reach."""
+        total = torch.zeros_like(data)
+        for steps in itertools.product(range(-reach, reach + 1), repeat=axes):
+            total += samples.backward(values, data, moved(steps), way, padding, corners, [True, False])[0]
+        return total * cover if reach else total
+
+    def around(along: int | None) -> torch.Tensor:
+        """Add up the sizes of the elements around each sample, of all axes or on both sides of one."""
+        total = torch.zeros_like(top)
+        for steps in itertools.product(range(-reach, reach + 1), repeat=axes):
+            if along is None or not any(step for axis, step in enumerate(steps) if axis != along):
+                total += samples.forward(data.abs(), moved(steps), 0, padding, corners)
+        return total * cover
+
+    # Linear weights of positions one element apart add up to 1, but where positions are held back at an edge.
+    cover, reach, slope = (2.0 if padding else 1.0), (2 if mode == "bicubic" else 1), 1.0
+    off = (box / element).sum(-1).unsqueeze(1)  # of a sample's position, in elements
+    sizes = top.abs()
+    terms = reached(sizes, reach=reach) if mode == "bicubic" else reached(sizes, way=MODES.index(mode))
+    if mode == "nearest":
+        places = torch.arange(1, 1 + math.prod(image.shape[2:]), dtype=torch.float64).reshape(1, 1, *image.shape[2:])
+        places = places.expand(image.shape[0], 1, *image.shape[2:])
+        here = samples.forward(places, wide, 1, padding, corners)
+        jumps = torch.zeros_like(here, dtype=torch.bool)
+        for shift in shifts:
+            jumps |= samples.forward(places, wide + shift, 1, padding, corners) != here
+        error = reached(sizes * jumps, reach=reach)
+        terms = terms + error
+    else:
+        slope = BICUBIC_SLOPE if mode == "bicubic" else 1.0
+        error = reached(sizes * off * slope, reach=reach)
+    number = reached(torch.ones_like(sizes), reach=reach)
+    of_image = Moved(error + rounding * (more * TERM[mode] + number) * terms, terms)
+    if mode == "nearest":
+        return _asked(twin, exact, of_image, Moved())  # no slope
+
+    near = [around(None if mode == "bicubic" else axis) for axis in range(axes)]
+    slopes = torch.stack([(sizes * one).sum(1) for one in near], -1) * (slope / element)
+    numbers = {"input": data, "grad_output": top}
+    found = [_slope(twin, wide + shift, numbers) for shift in (torch.zeros_like(box), *shifts)]
+    widest = torch.stack([(one - found[0]).abs() for one in found]).amax(0)
+    count = image.shape[1] * (2 * reach) ** axes
+    of_grid = widest + (off.squeeze(1).unsqueeze(-1) * 2 + rounding * (more * TERM[mode] + count)) * slopes
+    return _asked(twin, exact, of_image, Moved(of_grid, slopes))
+
+
+@dataclass(frozen=True)
+class _Sampler:
+    forward: Callable[..., torch.Tensor]
+    backward: Callable[..., Any]
+
+
+def _sampler(axes: int) -> _Sampler:
+    aten = torch.ops.aten
+    if axes == 2:
+        return _Sampler(aten.grid_sampler_2d, aten.grid_sampler_2d_backward)
+    return _Sampler(aten.grid_sampler_3d, aten.grid_sampler_3d_backward)
+
+
+def _slope(twin: Twin, grid: torch.Tensor, wide: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """The gradient of the grid at other positions."""
+    given = {0: wide["grad_output"], 1: wide["input"], 2: grid}
+    names = {"grad_output": 0, "input": 1, "grid": 2, "output_mask": 6}
+    mask = [False, True]
+    args = tuple(given.get(place, mask if place == 6 else value) for place, value in enumerate(twin.args))
+    kwargs = {name: given.get(names[name], mask) if name in names else value for name, value in twin.kwargs.items()}
+    with double():
+        return leaves(_sampler(grid.shape[-1]).backward(*args, **kwargs))[-1]
+
+
+def _asked(twin: Twin, exact: Sequence[torch.Tensor], image: Moved, grid: Moved) -> list[Moved]:
+    """Return the gradients in their places among a call's tensors: the image's, if it was asked for, and the grid's."""
+    mask = _option(twin, 6, ("output_mask",), [True, True])
+    found = [image, grid] if mask[0] else [grid]
+    return [*found, *[Moved() for _ in exact[len(found) :]]]
+
+
 Positions = Callable[[Twin, Sequence[torch.Tensor]], list[Moved]]
-POSITIONS: Mapping[str, Positions] = {"grid": _grid, "resampled": _resampled}
+POSITIONS: Mapping[str, Positions] = {"grid": _grid, "grid_backward": _grid_backward, "resampled": _resampled}

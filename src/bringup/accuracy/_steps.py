@@ -22,7 +22,7 @@ from bringup.accuracy._table import UNKNOWN, Rule, rule_of
 from bringup.accuracy._twin import Twin, leaves, perturbation, shares
 
 MARGIN = 3.0
-RUNS = 1 + 2 * DRAWS  # of the program, at most, that `stepwise` takes
+RUNS = 2 + 2 * DRAWS  # of the program, at most, that `stepwise` takes
 UNITS = 4.0  # of the arguments of a function of which nothing else is known
 # Operators of ATen below the ones that the table names.
 _BELOW = {
@@ -95,7 +95,7 @@ class Steps(TorchDispatchMode):  # type: ignore[misc]  # untyped in PyTorch
         rule = _rule(func._schema.name)
         if rule.kind == "exact" or not any(_data(leaf) for leaf in leaves([args, kwargs])):
             return func(*args, **kwargs)
-        if rule.kind in ("composite", "undefined"):
+        if rule.kind in ("composite", "factors", "undefined"):
             return self._composite(func, args, kwargs)
         writes = func._schema.is_mutable
         given, named = _mapped(torch.clone, args, kwargs) if writes else (args, kwargs)

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import yaml
 
-Kind = Literal["exact", "rounding", "accumulating", "composite", "undefined"]
-KINDS: tuple[Kind, ...] = ("exact", "rounding", "accumulating", "composite", "undefined")
+Kind = Literal["exact", "rounding", "accumulating", "composite", "factors", "undefined"]
+KINDS: tuple[Kind, ...] = ("exact", "rounding", "accumulating", "composite", "factors", "undefined")
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Rule:
     mean: int = -1  # composite: index of the output that is a mean
     squares: bool = False  # composite: a root of a mean of squares
     least: int = 0
+    fixed: int = -1  # the place of a floating-point argument that holds flags
     without: str = ""
     place: int = -1
     inexact: str = ""  # dtypes in which PyTorch divides integers on the way: no exact reference there
@@ -56,6 +57,8 @@ def table() -> Mapping[str, Rule]:
     for kind in ("rounding", "accumulating", "composite"):
         for name, given in loaded[kind].items():
             rules[name] = _rule(kind, given)
+    for reason, names in loaded["factors"].items():
+        rules |= {name: Rule("factors", reason=reason) for name in names.split()}
     for reason, names in loaded["undefined"].items():
         rules |= {name: Rule("undefined", reason=reason) for name in names.split()}
     return rules

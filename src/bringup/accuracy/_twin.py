@@ -92,6 +92,19 @@ class Twin:
             return self.function(*args, **kwargs), args, kwargs
 
 
+def held(function: Function, args: Any, place: int) -> Function:
+    """Return the function with the argument at `place` as `args` has it, whatever it is called with there.
+
+    For flags in a floating-point tensor, which are no data and bear no change.
+    """
+    given = args[place]
+
+    def call(*others: Any, **kwargs: Any) -> Any:
+        return function(*others[:place], given.to(others[place].dtype), *others[place + 1 :], **kwargs)
+
+    return call
+
+
 @contextmanager
 def double() -> Iterator[None]:
     """Compute in float64 where PyTorch would take its default dtype: results of integers, ranges, windows."""
