@@ -280,6 +280,9 @@ def test_the_last_candidate_of_a_dialog_counts(tmp_path: Path) -> None:
     assert [(s.operator, s.candidate.source) for s in found.subjects] == [("abs", last)]
     assert found.target == "vpe:pe64"
     assert found.left_out == {"sin": "no reply holds a candidate"}
+    found = of_recordings(str(tmp_path), ["cos"])  # as under another PyTorch
+    assert found.subjects == ()
+    assert found.left_out["abs"] == "no operator of the suite has this name"
 
 
 def record(operator: str, results: tuple[CaseResult, ...], suite: str = "opinfo") -> AuditRecord:

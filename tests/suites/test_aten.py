@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import command_line
 import pytest
 import pytest_asyncio
 import torch
@@ -340,9 +341,7 @@ def test_bad_input_is_one_line(suite: AtenSuite, tmp_path: Path) -> None:
     assert suite.materialise("add.out", "complex64") == []
 
     def says(*arguments: str) -> str:
-        found = subprocess.run(
-            [sys.executable, "-m", "bringup.cli.main", *arguments], capture_output=True, text=True, check=False
-        )
+        found = command_line.bringup(*arguments)
         assert found.returncode == 2, found.stderr
         return " ".join(found.stderr.split())
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from bringup.accuracy import copy_arguments
+from bringup.audit.breadth import overload_dtypes
 from bringup.operators import DTYPES
 from bringup.suites import CaseInputs, argument_dtypes, get_suite
 from bringup.suites._aten_audited import cases_by_key, dtypes_wanted
@@ -67,6 +68,28 @@ def test_gradients_are_never_integers_but_indices_come_in_int32() -> None:
     for case in cases_by_key(facts, parent, "float32", 1, chosen["float32"]).values():
         assert case.args[0].dtype is torch.float32
         assert case.args[1].dtype is torch.int32
+
+
+@pytest.mark.parametrize("name", ["linalg_vector_norm.out", "sum.IntList_out"])
+def test_a_dtype_that_is_asked_for_by_name_has_float64_too(name: str) -> None:
+    audit = AtenAuditSuite()
+    facts, parent = audit.overloads[name], audit.parent(name)
+    keys = [key for key in dtypes_wanted(facts, parent, 1)["float64"] if key.endswith("/named")]
+    assert set(keys) <= {addition.key for addition in audit.additions.of(name, "float64")}
+    made = cases_by_key(facts, parent, "float64", 1, keys)
+    assert list(made) == keys
+    assert keys
+    for case in made.values():
+        assert case.args[0].dtype in (torch.float32, torch.bfloat16)
+        assert case.kwargs["dtype"] is case.kwargs["out"].dtype is torch.float64
+
+
+def test_many_programs_are_asked_for_in_each_dtype() -> None:
+    operator = AtenAuditSuite().operator("index_select")
+    chosen = overload_dtypes({}, operator)
+    for dtype in ("bfloat16", "float16", "int32", "int64"):
+        assert any(key.startswith("sizes/odd-rows") for key in chosen[dtype]), dtype
+    assert overload_dtypes(chosen, operator) == chosen
 
 
 def test_float64_where_bytes_are_moved() -> None:

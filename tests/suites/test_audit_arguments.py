@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,8 +11,9 @@ import torch
 from families_testkit import call_of, family, noticed
 
 from bringup.suites import CaseInputs
+from bringup.suites.audit._pool import Pool
 from bringup.suites.audit._spoilt import rank_of, refused
-from bringup.suites.audit._tree import tensors
+from bringup.suites.audit._tree import Leaf, tensors
 from bringup.suites.audit._vet import run
 from bringup.suites.opinfo import OpInfoSuite
 
@@ -69,6 +72,15 @@ def test_omitted_notices_another_default() -> None:
         return torch.cdist(x1, x2, p, compute_mode)
 
     assert any("p missing" in title for title in noticed(family("cdist", "omitted"), wrong))
+
+
+def test_omitted_notices_a_default_that_shows_on_empty_tensors_alone() -> None:
+    def wrong(input: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 1) -> torch.Tensor:
+        return torch.bincount(input, weights, minlength)
+
+    titles = noticed(family("bincount", "omitted", "int64"), wrong)
+    assert titles == ["omitted: without elements, all missing that have defaults"]
+    assert not any("without elements" in case.title for case in family("cdist", "omitted") if case.kwargs["x1"].numel())
 
 
 def test_mixed_asks_for_numbers_in_place_of_tensors() -> None:
@@ -202,3 +214,18 @@ def test_rows_are_whole_but_not_aligned() -> None:
         return torch.softmax(input, dim, dtype=dtype)
 
     assert len(noticed(cases, wrong)) == len(cases)
+
+
+def test_no_memory_is_asked_for_what_would_be_no_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A weight with one length along all of its five dimensions would have 64^5 elements."""
+    made: list[int] = []
+    like = Pool.like
+
+    def counted(self: Pool, leaf: Leaf, shape: Sequence[int]) -> torch.Tensor:
+        made.append(math.prod(shape))
+        assert made[-1] <= 1 << 26, "gigabytes"
+        return like(self, leaf, shape)
+
+    monkeypatch.setattr(Pool, "like", counted)
+    family.__wrapped__("nn.functional.conv_transpose3d", "alignment")
+    assert max(made) > 1 << 10

@@ -37,11 +37,10 @@ def materialised(name: str, dtype: str, seed: int = 0) -> Sequence[CaseInputs]:
 
 
 def fingerprints(names: Sequence[str], seed: int) -> dict[str, list[str]]:
-    suite = get_suite("audit")
     return {
         name: [
             f"{case.notes['key']} {case.raises} {case.rtol} {case.atol} {digest([case])}"
-            for case in suite.materialise(name, "float32", seed)
+            for case in materialised(name, "float32", seed)
         ]
         for name in names
     }
@@ -118,7 +117,8 @@ def test_another_seed_draws_other_cases() -> None:
 
 def test_cases_are_not_those_of_the_gate() -> None:
     gate = {digest([case]) for case in OpInfoSuite().materialise("add", "float32")}
-    mine = {digest([case]) for case in materialised("add", "float32") if case.notes["family"] != "empty"}
+    cases = materialised("add", "float32")
+    mine = {digest([case]) for case in cases if any(t.numel() for t in case.args if isinstance(t, torch.Tensor))}
     assert not gate & mine
 
 

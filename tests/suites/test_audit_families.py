@@ -91,12 +91,12 @@ def test_promotion_asks_for_both_operands_dtypes() -> None:
 def test_out_in_all_ways_and_in_place() -> None:
     cases = family("add", "out")
     assert all(case.requires == "out" for case in cases)
-    assert [bool(case.raises) for case in cases] == [False, False, False, False, True, False]
-    for case in (*cases[:4], cases[5]):
+    assert [bool(case.raises) for case in cases] == [False, False, False, False, True, False, False]
+    for case in (*cases[:4], *cases[5:]):
         out = case.kwargs["out"]
         result = case.reference(*case.args, **{**case.kwargs, "out": out.clone()})
         assert result.isnan().sum() == 0
-    assert cases[5].kwargs["out"].dtype is torch.float16
+    assert [case.kwargs["out"].dtype for case in cases[5:]] == [torch.float16, torch.float64]
     assert any(case.kwargs["out"].shape != run(Call(torch.add, case.args, {})).shape for case in cases)
     assert {case.requires for case in family("nn.functional.relu", "out")} == {"inplace"}
     assert family("linalg.svd", "out") == []  # what is written is unique up to signs only
@@ -106,6 +106,31 @@ def test_out_of_another_dtype_is_the_operators_own_rule() -> None:
     casts, refuses = family("add", "out"), family("index_select", "out")
     assert [case.raises for case in casts if "can be cast" in case.title] == [""]
     assert ["same scalar type" in case.raises for case in refuses if "can be cast" in case.title] == [True]
+
+
+def _into(out: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    return out.resize_(value.shape).copy_(value)
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_out_of_float64_is_asked_of_what_computes_in_other_dtypes() -> None:
+    def unwrapped(x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+        return _into(out, x.long() * y.long() + (1 << 40) * (out.dtype is torch.float64))
+
+    def flushed(x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+        value = torch.maximum(x, y)
+        return _into(out, value.bfloat16().to(value.dtype) if out.dtype is torch.float64 else value)
+
+    only = ["out: out= of float64"]
+    accepted = [case for case in family("mul", "out", "int32") if not case.raises]
+    assert noticed(accepted, unwrapped) == only
+    accepted = [case for case in family("maximum", "out") if not case.raises]
+    assert noticed(accepted, flushed) == only
+    assert noticed(accepted, torch.maximum) == []
+    assert ["Float but found Double" in case.raises for case in family("linalg.solve_triangular", "out")][-1]
+    # What no exact reference bounds is as exact as the dtype that it is computed in.
+    stored = [case for case in family("linalg.pinv", "out") if case.title in only]
+    assert [(case.rtol, case.atol) for case in stored] == [(1.3e-6, 1e-5)]
 
 
 def test_calls_name_documented_parameters() -> None:

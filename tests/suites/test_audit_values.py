@@ -1,4 +1,4 @@
-"""The audit's integers: of every magnitude, and pairs that need many steps of Euclid's algorithm."""
+"""The audit's values: integers of every magnitude and in the golden ratio, the largest finite numbers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import math
 
 import pytest
 import torch
+from families_testkit import family, noticed
 
 from bringup.suites import CaseInputs, get_suite
 
+LARGEST = "values: the largest finite numbers"
 MAGNITUDES, GOLDEN = "values: integers of every magnitude", "values: integers in the golden ratio"
 
 
@@ -65,3 +67,21 @@ def test_a_least_common_multiple_stays_in_range() -> None:
 @pytest.mark.parametrize(("operator", "dtype", "title"), [("add", "float32", MAGNITUDES), ("sum", "int32", GOLDEN)])
 def test_nothing_of_it_is_asked_elsewhere(operator: str, dtype: str, title: str) -> None:
     assert case_of(operator, dtype, title) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_the_largest_finite_numbers_are_asked_where_nothing_is_computed(dtype: str) -> None:
+    most = torch.finfo(getattr(torch, dtype)).max
+    for operator in ("isinf", "clamp_max", "sort"):
+        (case,) = [case for case in family(operator, "values", dtype) if case.title == LARGEST]
+        assert {most, -most} <= set(case.args[0].reshape(-1).tolist())
+        assert case.args[0].isfinite().all()
+    for operator in ("add", "cumsum", "exp", "sum", "var"):
+        assert not [case for case in family(operator, "values", dtype) if case.title == LARGEST]
+
+
+def test_an_infinity_of_a_narrower_dtype_is_noticed() -> None:
+    cases = family("isinf", "values")
+    assert noticed(cases, lambda input: input.bfloat16().isinf()) == [LARGEST]
+    assert noticed(cases, lambda input: input.half().isinf()) == [LARGEST]
+    assert noticed(cases, torch.isinf) == []

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import command_line
 import numpy as np
 import pytest
 import torch
@@ -44,7 +45,14 @@ if sys.argv[1:] == ["kill"]:
 """
 
 
-def run(*arguments: str | Path, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str | Path, code: int = 0, cwd: Path | None = None) -> command_line.Done:
+    found = command_line.bringup(*arguments, cwd=cwd)
+    assert found.returncode == code, found.stderr + found.stdout
+    return found
+
+
+def run_apart(*arguments: str | Path, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command that enables a library, or is a whole run, in a process of its own."""
     command = [sys.executable, "-m", "bringup.cli.main", *map(str, arguments)]
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
     assert found.returncode == code, found.stderr + found.stdout
@@ -176,7 +184,7 @@ def test_coverage_of_a_library(folder: Path) -> None:
     (folder / "sqrt.out.py").write_text((KERNELS / "add.out.py").read_text())
     run("library", "add", "sqrt.out.py", "--op", "sqrt.out", "--unjudged", "-l", "lib", cwd=folder)
     options = ("--ops", "mm.out", "--ops", "native_layer_norm*", "--ops", "sqrt.out")
-    shown = run("capture", "coverage", "calls.json", "-l", "lib", *options, "--json", code=1, cwd=folder).stdout
+    shown = run_apart("capture", "coverage", "calls.json", "-l", "lib", *options, "--json", code=1, cwd=folder).stdout
     found = json.loads(shown)
     status = {row["operator"]: row["status"] for row in found["table"]}
     assert status == {
@@ -186,13 +194,13 @@ def test_coverage_of_a_library(folder: Path) -> None:
         "sqrt.out": "failed",
     }
     assert (found["served"], found["failed"], found["missing"], found["operators"]) == (2, 1, 1, 4)
-    shown = run("capture", "coverage", "calls.json", "-l", "lib", "--ops", "mm.out", cwd=folder).stdout
+    shown = run_apart("capture", "coverage", "calls.json", "-l", "lib", "--ops", "mm.out", cwd=folder).stdout
     assert "serves 1 of 1 operators as it is: 100.0 %" in shown
 
 
 def test_a_run_starts_from_a_library_and_its_kernels_count(folder: Path, tmp_path: Path) -> None:
     run("library", "add", KERNELS / "mm.out.py", "--op", "mm.out", "--unjudged", "-l", tmp_path / "has", cwd=folder)
-    run(
+    run_apart(
         *("run", "--suite", "captured:calls.json", "--ops", "mm.out", "--refine-from", tmp_path / "has"),
         *("--client", "mailbox", "--runs-dir", tmp_path / "runs", "--name", "again"),
         cwd=folder,
@@ -201,7 +209,7 @@ def test_a_run_starts_from_a_library_and_its_kernels_count(folder: Path, tmp_pat
     run("library", "add", KERNELS / "mul.out.py", "--op", "mul.out", "--unjudged", "-l", empty, cwd=folder)
     (one,) = [path.name for path in (tmp_path / "runs").iterdir() if path.is_dir() and "again" in path.name]
     options = ("-l", empty, "--ops", "mm.out", "--run", one, "--runs-dir", tmp_path / "runs", "--json")
-    found = json.loads(run("capture", "coverage", "calls.json", *options, cwd=folder).stdout)
+    found = json.loads(run_apart("capture", "coverage", "calls.json", *options, cwd=folder).stdout)
     assert (found["served"], found["refined"], found["operators"]) == (0, 1, 1)
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
+from test_opinfo_cases import digest
 
 from bringup.suites import get_suite
+from bringup.suites._opinfo_source import OpInfoSource
+from bringup.suites.audit._build import family_cases
+from bringup.suites.audit._subject import Subject
 
 
 def test_drawn_cases_are_published_ones_with_other_values() -> None:
@@ -37,3 +42,25 @@ def test_the_seed_draws_which() -> None:
 def test_what_has_no_published_cases_draws_none() -> None:
     assert list(get_suite("opinfo:alone").drawn_cases("trace", "float32", 7, 3)) == []
     assert list(get_suite("aten:alone").drawn_cases("trace", "float32", 7, 3)) == []
+
+
+@pytest.mark.parametrize(("name", "family"), [("gather", "sizes"), ("sort", "errors"), ("sum", "values")])
+def test_a_case_that_is_looked_for_is_that_of_its_whole_family(name: str, family: str) -> None:
+    source = OpInfoSource()
+    subject = Subject(source.operator(name), source.facts[name], "float32", 7)
+    cap = 6  # fewer than there are drafts
+    every = family_cases(subject, family, cap, 0, 7)
+    assert 1 < len(every) <= cap
+    later = [case.notes["key"] for case in family_cases(subject, family, cap + 2, 0, 7)][cap:]
+    for wanted in every:
+        for numbered in (True, False):
+            found = family_cases(subject, family, cap, 0, 7, {wanted.notes["key"]}, numbered)
+            (case,) = (one for one in found if one.notes["key"] == wanted.notes["key"])
+            assert digest([case]) == digest([wanted])
+            assert (case.title, case.raises, case.rtol, case.atol) == (
+                wanted.title, wanted.raises, wanted.rtol, wanted.atol,
+            )  # fmt: skip
+            assert case.case == wanted.case or not numbered
+    for key in later:  # nor is one found that the family is too full for
+        assert all(case.notes["key"] != key for case in family_cases(subject, family, cap, 0, 7, {key}, False))
+    assert family_cases(subject, family, cap, 0, 7, {f"{family}/no-such-draft/0"}, False) == []

@@ -45,7 +45,8 @@ def digest(cases: Sequence[CaseInputs]) -> str:
             if isinstance(leaf, torch.Tensor):
                 dense = leaf.to_dense() if leaf.layout is not torch.strided else leaf
                 state.update(f"{leaf.dtype}{tuple(leaf.shape)}{leaf.layout}".encode())
-                state.update(str(dense.to(torch.float64).tolist()).encode())
+                values = dense.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+                state.update(values.view(torch.uint8).numpy().tobytes())
                 if leaf.layout is torch.strided:
                     state.update(f"{leaf.stride()}{leaf.storage_offset()}".encode())
             elif not callable(leaf):
@@ -57,8 +58,14 @@ def all_digests(suite: OpInfoSuite, names: Sequence[str], seed: int) -> dict[str
     return {
         f"{name} {dtype}": digest(suite.materialise(name, dtype, seed))
         for name in names
-        for dtype in suite.operator(name).dtypes
+        for dtype in dtypes_of(suite, name, seed)
     }
+
+
+def dtypes_of(suite: OpInfoSuite, name: str, seed: int) -> tuple[str, ...]:
+    """All dtypes under the usual seed; under another one, which builds published cases twice, one that differs."""
+    dtypes = suite.operator(name).dtypes
+    return dtypes if seed == 0 else (dtypes[(len(name) + seed) % len(dtypes)],)
 
 
 def test_same_bits_in_every_process_and_order(suite: OpInfoSuite) -> None:
@@ -106,7 +113,7 @@ def test_generators_are_left_as_they_were(suite: OpInfoSuite) -> None:
 def test_other_seeds_give_other_values_of_the_same_cases(suite: OpInfoSuite, seed: int) -> None:
     for name in ("add", "masked.std", "nn.functional.max_unpool1d", "nn.functional.max_unpool3d"):
         operator = suite.operator(name)
-        for dtype in operator.dtypes:
+        for dtype in dtypes_of(suite, name, seed):
             cases = suite.materialise(name, dtype, seed)
             assert [case.case for case in cases] == operator.cases((dtype,), seed)
             assert digest(cases) != digest(suite.materialise(name, dtype))
@@ -348,6 +355,8 @@ def test_reductions_with_an_index(suite: OpInfoSuite) -> None:
     for name in ("median", "nanmedian", "mode", "kthvalue", "cummax", "cummin"):
         seen = 0
         for case in suite.materialise(name, "int64"):
+            if case.raises:
+                continue
             result = case.reference(*case.args, **case.kwargs)
             if case.postprocess is None:
                 assert isinstance(result, torch.Tensor)

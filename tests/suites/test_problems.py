@@ -12,7 +12,7 @@ import torch
 
 from bringup.accuracy import stepwise
 from bringup.candidate import Candidate
-from bringup.errors import BringupError, ConfigError
+from bringup.errors import BringupError, ConfigError, EnvironmentFault
 from bringup.judge import JobTemplate, open_judge
 from bringup.suites import get_suite
 from bringup.suites.problems._facts import Facts
@@ -200,6 +200,20 @@ def test_a_reference_on_another_device_runs_in_the_process_that_holds_the_data(f
     assert case.reference(torch.empty(8, 16, device="meta")).device.type == "meta"
     call = case.reference.local()
     assert isinstance(call, Call)
+
+
+def test_a_process_that_dies_is_the_environment_s_fault_never_a_tolerance_and_is_started_anew(folder):
+    case = get_suite(f"kernelbench:{folder}/relu.py").materialise("relu", "float32")[0]
+    expected = case.reference(*case.args)
+    given = (case.args, {}, expected, (case.args, {}))
+    process = case.reference._process
+    process._process.kill()
+    process._process.wait()
+    with pytest.raises(EnvironmentFault, match="problem relu: its process has ended"):
+        case.standard.limits(*given)
+    (limit,) = case.standard.limits(*given).outputs
+    assert limit is not None
+    assert not limit.wrong(expected, expected).any()
 
 
 @pytest.fixture

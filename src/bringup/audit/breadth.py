@@ -70,6 +70,24 @@ KINDS = (
     Kind("scales", ("near overflow", "near underflow")),
 )
 
+# Arguments as no sample has them; they stand in a file of their own (`scripts/gate_arguments.py`).
+ARGUMENTS = (
+    Kind("scalars", (" 0", "nan", "1.2345678")),
+    Kind("scalars", ("refused", "1.2345678"), dtype=2),
+    Kind("alone", ("left out where",), number=2),
+    Kind("stores", ("float64", "float16")),
+    Kind("stores", ("float64",), dtype=2),
+    Kind("precisions", ("dtype=float16", "dtype=int32")),
+    Kind("precisions", ("float32 parameters",), dtype=1),
+    Kind("pivots", number=1),
+    Kind("edges", ("at -1 and 1", "degree 201")),
+    Kind("unfit", (" in ",), number=3),
+    Kind("lengths", number=1),
+    Kind("omitted", ("without elements",)),
+    Kind("out", ("float64",)),
+    Kind("values", ("the largest finite",)),
+)
+
 # What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.
 EACH_DTYPE = (
     *(Kind("sizes", ("odd rows",), dtype=dtype) for dtype in ("bfloat16", "float16", "int32", "int64")),
@@ -141,11 +159,27 @@ def with_families(
     return with_each_dtype(found, operator)
 
 
+def arguments_of(operator: Operator) -> dict[str, list[str]]:
+    """Choose one operator's cases of the families in `ARGUMENTS`: keys of the audit, drawn with `SEED`, by dtype."""
+    found: dict[str, list[str]] = {}
+    for kind in ARGUMENTS:
+        dtype = _dtype(operator.dtypes, kind.dtype)
+        if dtype is None or (kind.dtype == 2 and not dtype.startswith("int")):
+            continue
+        built = cases_of_family(operator.name, dtype, SEED, kind.family)
+        keys = [c.notes["key"] for c in _wanted(kind, [c for c in built if _elements(c) <= MOST])]
+        known = found.setdefault(dtype, [])
+        known += [key for key in dict.fromkeys(keys) if key not in known]
+    # What is not there whenever it is asked for shows when the cases are judged: a gate goes without.
+    return {dtype: keys for dtype, keys in found.items() if keys}
+
+
 def _missing(
     built: Mapping[str, Sequence[CaseInputs]], chosen: Mapping[str, Sequence[str]]
 ) -> Iterable[tuple[str, str]]:
     """Yield, for every family that has cases of which none was chosen, its smallest one: dtype and key."""
     known = {family_of(key) for keys in chosen.values() for key in keys}
+    known |= {kind.family for kind in ARGUMENTS} - {kind.family for kind in KINDS}
     for family in FAMILIES:
         found = [(_elements(c), dtype, c.notes["key"]) for dtype, cases in built.items() for c in cases]
         found = [entry for entry in found if family_of(entry[2]) == family]
@@ -201,8 +235,15 @@ def overload_breadth(operator: Operator) -> dict[str, list[str]]:
 
 
 def overload_dtypes(chosen: Mapping[str, Sequence[str]], operator: Operator) -> dict[str, list[str]]:
-    """Return an overload's choice with the dtypes behind it that its arguments take and no sample gives them."""
+    """Return an overload's choice with what is wanted of each dtype behind it, where it is not there yet, and the
+    dtypes that its arguments take and no sample gives them.
+    """
     audit = AtenAuditSuite()
+
+    def build(name: str, dtype: str, seed: int) -> Sequence[CaseInputs]:
+        return audit.every_case(name, dtype, seed, ("values",), {"sizes": 1})  # the first one has the odd rows
+
+    chosen = with_each_dtype(chosen, operator, functools.cache(build))
     wanted = dtypes_wanted(audit.overloads[operator.name], audit.parent(operator.name), SEED)
     found = {dtype: [key for key in keys if family_of(key) != DTYPES_FAMILY] for dtype, keys in chosen.items()}
     for dtype, keys in wanted.items():

@@ -76,15 +76,24 @@ def of_kernels(folder: Path) -> Subjects:
     return Subjects(tuple(found), target=library.target, suite="aten", left_out=left_out)
 
 
-def of_recordings(name: str) -> Subjects:
-    """Return the last candidate of each recorded dialog of a set: shipped, by name, or at a path."""
+def of_recordings(name: str, known: Iterable[str] | None = None) -> Subjects:
+    """Return the last candidate of each recorded dialog of a set: shipped, by name, or at a path.
+
+    Operators that are not `known` are left out with the reason: another PyTorch may lack some.
+    """
     recordings = RecordingSet(find_set(name))
     candidates = recordings.candidates()
     manifest = recordings.manifest
+    names = set(candidates if known is None else known)
+    left_out = {
+        operator: "no reply holds a candidate" for operator in recordings.operators() if operator not in candidates
+    }
+    left_out |= {operator: "no operator of the suite has this name" for operator in candidates if operator not in names}
+    subjects = (Subject(operator, one, f"recordings {name}") for operator, one in candidates.items())
     return Subjects(
-        tuple(Subject(operator, candidate, f"recordings {name}") for operator, candidate in candidates.items()),
+        tuple(subject for subject in subjects if subject.operator in names),
         target=manifest.target if manifest is not None and manifest.target else None,
-        left_out={name: "no reply holds a candidate" for name in recordings.operators() if name not in candidates},
+        left_out=left_out,
     )
 
 

@@ -28,9 +28,10 @@ from bringup.verdict import Record
 SHIPPED = "gate-additions.yaml"
 BREADTH = "gate-breadth.json"
 ACCURACY = "gate-accuracy.json"  # of the same form: values over whole ranges, small, subnormal, far from zero
+ARGUMENTS = "gate-arguments.json"  # the same: numbers, dtypes, matrices that no sample has, and what does not fit
 # The files that ship, by suite: the one that commands write to comes first.
 FILES: Mapping[str, tuple[str, ...]] = {
-    "opinfo": (SHIPPED, BREADTH, ACCURACY),
+    "opinfo": (SHIPPED, BREADTH, ACCURACY, ARGUMENTS),
     "aten": ("aten-additions.yaml", "aten-breadth.json"),
 }
 BREADTH_REASON = "breadth"

@@ -114,12 +114,13 @@ def case_of(
     rounded = ROUNDED.get((parent.public, case.dtype)) if parent.same else None
     if rounded is not None:
         reference = _in_float64(reference)
+    functions = compared.function if compared else None
     standard = Standard(
-        parent.public, reference, case.dtype, compared is not None, written=fresh, given=rule_for(facts.name, parent)
+        parent.public, reference, case.dtype, functions, written=fresh, given=rule_for(facts.name, parent)
     )
     tolerance = Tolerance()
     if standard.rule.kind == "undefined":
-        tolerance = widened(public, case.dtype, tolerance, compared.function if compared else None)
+        tolerance = widened(public, case.dtype, tolerance, functions)
     notes = dict(notes)
     if rounded is not None:
         notes["reference"] = rounded

@@ -93,7 +93,7 @@ def rule_for(name: str, parent: Parent) -> Rule | None:
     reviewed = _data()["rules"].get(name.partition(".")[0])
     if reviewed is not None:
         return Rule(**reviewed)
-    if parent.same or rule_of(parent.public).kind == "undefined":
+    if parent.same or rule_of(parent.public).kind in ("factors", "undefined"):
         return None
     return Rule("composite", ulps=4, argument=4, half=1, reason="a step of a public operator, in no class of the table")
 

@@ -29,6 +29,7 @@ FLOATS, INTEGERS = (*DTYPES[:3], WIDE), ("int64", "int32")
 MOST = 1 << 16  # elements of a case
 EACH = 3  # cases of an argument in a dtype, at most
 ALIKE, ALONE = "alike", "alone"  # what is cast with an argument: all tensors of its dtype, or nothing
+NAMED = "named"  # cast are the results alone, and what names their dtype: `sum(x, dtype=torch.float64)`
 
 Sound = Callable[[CaseInputs], bool]
 
@@ -110,6 +111,11 @@ def dtypes_wanted(facts: Overload, parent: Parent, seed: int, sound: Sound) -> d
                         known[other].add(dtype)
                 if keys:
                     break
+    if facts.name in doubles():
+        naming = _spread([one for one in own if one.call.kwargs.get("dtype") is torch.float32])
+        named = _sound_keys(facts, parent, seed, naming, "dtype", WIDE, sound)
+        for _, key, gate in named:
+            chosen.setdefault(gate, []).append(key)
     return chosen
 
 
@@ -121,7 +127,7 @@ def _sound_keys(
     # A dtype of its own makes sense for indices; what mixtures of values give is asked by the family `promotion`.
     for one in calls:
         old = _dtype_of(facts, one.call, parameter)
-        ways = (ALIKE, ALONE) if old in INTEGERS and dtype in INTEGERS else (ALIKE,)
+        ways = (ALIKE, ALONE) if old in INTEGERS and dtype in INTEGERS else (ALIKE,) if old else (NAMED,)
         for what in ways:
             key = one.key(parameter, dtype, what)
             recipe = facts.cases[one.source][one.index]
@@ -210,11 +216,17 @@ def _case(
     identity: CaseId, facts: Overload, parent: Parent, recipe: Recipe, call: Recorded, how: Sequence[str]
 ) -> CaseInputs | None:
     parameter, dtype, what = how
-    old = _dtype_of(facts, call, parameter)
-    if not old or old == dtype:
-        return None
-    alone = _tensors(_value_of(facts, call, parameter)) if what == ALONE else None
-    call = retyped(call, getattr(torch, old), getattr(torch, dtype), alone)
+    if what == NAMED:
+        results = _tensors([call.kwargs[name] for name in facts.writes if name in call.kwargs])
+        old = str(call.kwargs[parameter]).removeprefix("torch.")
+        call = retyped(call, getattr(torch, old), getattr(torch, dtype), results)
+        call = replace(call, kwargs={**call.kwargs, parameter: getattr(torch, dtype)})
+    else:
+        old = _dtype_of(facts, call, parameter)
+        if not old or old == dtype:
+            return None
+        alone = _tensors(_value_of(facts, call, parameter)) if what == ALONE else None
+        call = retyped(call, getattr(torch, old), getattr(torch, dtype), alone)
     try:
         if dtype == WIDE and facts.name not in doubles() and not moves_bytes(call):
             return None

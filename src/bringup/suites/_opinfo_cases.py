@@ -52,7 +52,7 @@ def case_of(case: CaseId, sample: Sample, imprecise: bool, *, post: bool = True)
         reference = _rounded(reference)
         notes["reference"] = ROUNDED[case.operator, case.dtype]
     compared = postprocess_of(case.operator, call) if post else None
-    standard = Standard(case.operator, reference, case.dtype, compared is not None)
+    standard = Standard(case.operator, reference, case.dtype, compared.function if compared else None)
     tolerance = written(sample.entry, case.dtype)
     if imprecise and standard.rule.kind == "undefined":
         tolerance = widened(call, case.dtype, tolerance, compared.function if compared else None)

@@ -189,9 +189,10 @@ class AtenSuite(OverloadSuite):
 
     def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
         """Rebuild up to `count` of the published cases, without building the others; the seed draws which."""
-        if operator in random_overloads() or not self.operator(operator).added_counts.get(dtype):
+        known = self.operator(operator)
+        if operator in random_overloads() or not known.added_counts.get(dtype):
             return []
-        own = len(self.own_cases(operator, dtype, seed))
+        own = known.own_counts.get(dtype, 0)
         from bringup.suites._aten_audited import cases_by_key
 
         by_key = functools.partial(cases_by_key, self.overloads[operator], self.parent(operator))

@@ -52,10 +52,18 @@ class AtenAuditSuite(AtenSuite):
         return self._built(operator, dtype, seed, ASKED, self.additions.draws(operator, dtype))
 
     def every_case(
-        self, operator: str, dtype: str, seed: int, families: Sequence[str] = FAMILIES_ASKED
+        self,
+        operator: str,
+        dtype: str,
+        seed: int,
+        families: Sequence[str] = FAMILIES_ASKED,
+        most: Mapping[str, int] | None = None,
     ) -> Sequence[CaseInputs]:
-        """Build all that families have, under this very seed: what a gate's breadth is chosen from."""
-        asked = {family: FAMILIES[family] for family in FAMILIES_ASKED if family in families}
+        """Build all that families have, under this very seed: what a gate's breadth is chosen from.
+
+        `most`: of these families the first so many alone.
+        """
+        asked = {family: FAMILIES[family] for family in FAMILIES_ASKED if family in families} | dict(most or {})
         return self._built(operator, dtype, seed, asked, {})
 
     def _built(

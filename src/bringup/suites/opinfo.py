@@ -67,6 +67,6 @@ class OpInfoSuite(OpInfoSource):
         """Rebuild up to `count` of the published cases, without building the others; the seed draws which."""
         from bringup.suites.audit._draws import cases_by_key
 
-        own = len(self.own_cases(operator, dtype, seed))
+        own = self.operator(operator).own_counts.get(dtype, 0)
         by_key = functools.partial(cases_by_key, operator)
         return drawn_of_added(self.additions, operator, dtype, own, by_key, seed, count)

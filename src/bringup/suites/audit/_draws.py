@@ -30,7 +30,7 @@ def cases_by_key(operator: str, dtype: str, seed: int, keys: Iterable[str]) -> d
     found: dict[str, CaseInputs] = {}
     for family in FAMILIES:
         if until := {key for key in wanted if family_of(key) == family}:
-            cases = family_cases(subject, family, FAMILIES[family], 0, seed, until)
+            cases = family_cases(subject, family, FAMILIES[family], 0, seed, until, numbered=False)
             found |= {case.notes["key"]: case for case in cases if case.notes["key"] in wanted}
     return found
 

@@ -52,7 +52,7 @@ class Pool:
         drawn = values[torch.randint(0, values.numel(), (count,))]
         if count >= _SMALL_FROM and data:  # a search that ends one tile early misses both extremes
             least, most = values.min(), values.max()
-            drawn[(drawn == least) | (drawn == most)] = values.median()
+            drawn = torch.where((drawn == least) | (drawn == most), values.median(), drawn)
             drawn[-2], drawn[-1] = least, most
         return drawn.reshape(tuple(shape))
 

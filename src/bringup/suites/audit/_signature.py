@@ -31,6 +31,11 @@ def alternatives(signature: str) -> list[list[Parameter]]:
     return [_parameters(text[text.index("(") + 1 : _end(text)]) for text in _split(signature, ";") if "(" in text]
 
 
+def names_of(signature: str) -> set[str]:
+    """Return the names of the parameters of all alternatives."""
+    return {parameter.name for way in alternatives(signature) for parameter in way}
+
+
 def _end(text: str) -> int:
     depth = 0
     for position, character in enumerate(text):

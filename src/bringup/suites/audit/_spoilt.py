@@ -8,12 +8,15 @@ from typing import Any
 import torch
 
 from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit._meta import on_meta
 from bringup.suites.audit._tree import exchanged, tensors
 from bringup.suites.audit._vet import raised
 
 # Errors that no wrapper can know, or has to: of the device, layout, autograd, values, PyTorch's build.
+# "permute(sparse_coo)" begins what permute says of any tensor.
 UNKNOWABLE = re.compile(
-    r"device|sparse|strided tensors only|requires_grad|autograd|memory location|unsupported operation|overlap"
+    r"device|(?<!permute\()sparse|strided tensors only|requires_grad|autograd|memory location"
+    r"|unsupported operation|overlap"
     r"|not implemented for|internal error|64 dims|is out of bounds|storage of size"
     r"|tried to access|TensorAccessor|_LinAlgError|is zero and using|pivots passed",
     re.I,
@@ -70,3 +73,16 @@ def _adding_up(tensor: torch.Tensor, size: int) -> torch.Tensor:
 
 def _data(tensor: torch.Tensor) -> bool:
     return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
+def knowable(call: Call) -> bool:
+    """Whether the error shows without any value: on the meta device."""
+    if any(leaf.tensor.layout is not torch.strided for leaf in tensors(call)):
+        return False
+    try:
+        on_meta(call)
+    except NotImplementedError:
+        return False
+    except Exception as error:
+        return not UNKNOWABLE.search(str(error))
+    return False

@@ -29,6 +29,9 @@ class Draft:
     group: str = ""  # of drafts in one group only the first that the reference accepts is kept
     whole: bool = False  # leave it out where a result is floating point
     steady: bool = False  # leave it out where the reference's result depends on the layout of its arguments
+    plainly: bool = False  # results are small whole numbers, whatever is near them: held against PyTorch's own
+    rounded: torch.dtype | None = None  # what data are rounded to first, so in the exact result too
+    wide_out: bool = False  # its `out=`, and so its result, may be of float64
 
 
 class Subject:

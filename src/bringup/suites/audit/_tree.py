@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 from bringup.suites._opinfo_calls import Call
 
 T = TypeVar("T")
+_LEAVES = frozenset({torch.Tensor, bool, int, float, complex, str, type(None), torch.dtype, torch.device})
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,13 @@ class Leaf:
 
 def tensors(call: Call) -> list[Leaf]:
     """List the tensors of a call, depth first."""
+    if all(type(value) in _LEAVES for value in (*call.args, *call.kwargs.values())):  # as nearly all are: much faster
+        places = [*range(len(call.args)), *call.kwargs]
+        return [
+            Leaf(index, f"argument {places[index]}", value)
+            for index, value in enumerate((*call.args, *call.kwargs.values()))
+            if type(value) is torch.Tensor
+        ]
     flat, _ = pytree.tree_flatten_with_path((call.args, call.kwargs))
     return [
         Leaf(index, _place(path), value) for index, (path, value) in enumerate(flat) if isinstance(value, torch.Tensor)
@@ -40,6 +48,16 @@ def _place(path: Sequence[Any]) -> str:
 
 def _key(part: Any) -> Any:
     return getattr(part, "idx", getattr(part, "key", part))
+
+
+def given_values(call: Call, *more: float) -> torch.Tensor:
+    """Return all values of a call's tensors, their magnitudes, -1, 0, 1 and `more`: a flat tensor in float64.
+
+    What of a result is among them was moved, compared or classified, and not computed.
+    """
+    given = [leaf.tensor.reshape(-1).double() for leaf in tensors(call)]
+    fixed = torch.tensor([-1.0, 0.0, 1.0, *more], dtype=torch.float64)
+    return torch.cat([*given, *(values.abs() for values in given), fixed])
 
 
 def exchanged(call: Call, new: Mapping[int, Any]) -> Call:

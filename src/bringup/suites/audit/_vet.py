@@ -17,7 +17,7 @@ A draft is left out when
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -29,7 +29,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from bringup.accuracy import Limit, copy_arguments
 from bringup.operators import DTYPES
 from bringup.suites._base import CaseInputs
-from bringup.suites._opinfo_calls import Call
+from bringup.suites._opinfo_calls import Arguments, Call
 from bringup.suites._opinfo_cases import case_of
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites._opinfo_tolerance import DEFAULTS, DTYPE_BOUND
@@ -42,6 +42,7 @@ from bringup.suites.audit._tree import elements, mapped, tensors
 from bringup.verdict import CaseId
 
 _EDGE = 0.99  # of the largest finite value: what is beyond may round to infinity or not
+_PLAIN = 1e-6  # for results that are small whole numbers
 # From so many input elements, or so large numbers (sizes, perhaps), the meta device tells the result's size first.
 _META_FROM = 1 << 12
 
@@ -51,7 +52,7 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
     if "defined_values" in subject.operator.needs:  # memory that may by chance hold what it is compared with
         return None
     inputs = [leaf.tensor for leaf in tensors(draft.call)]
-    if sum(tensor.numel() for tensor in inputs) > MAX_INPUT or not all(_known(t, subject) for t in inputs):
+    if sum(tensor.numel() for tensor in inputs) > MAX_INPUT or not all(_known(t, subject, draft) for t in inputs):
         return None
     if subject.operator.mutates and any(0 in t.stride() for t in inputs if t.numel() > 1):
         return None
@@ -61,14 +62,14 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
     if not _small_result(draft.call):
         return None
     try:
-        result = run(draft.call)
+        result, given = _run(draft.call)
         if result is NotImplemented or elements(result) > MAX_OUTPUT:
             return None
         outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
-        if not all(_known(tensor, subject) for tensor in outputs):
+        if not all(_known(tensor, subject, draft) for tensor in outputs):
             return None
-        if not subject.operator.reads.inputs and _view_by_value(draft.call):
-            return None
+        if not subject.operator.reads.inputs and _shares(given, result) and _reads_values(draft.call):
+            return None  # a view of an argument, which hangs on a value
         if among("undefined_when_empty", subject.operator) and not all(tensor.numel() for tensor in outputs):
             return None
         if _overflows(draft.call, inputs, result):
@@ -87,7 +88,7 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         post = made.postprocess or (lambda value: value)
         if draft.steady and not alike(post(result), post(run(mapped(draft.call, stepped))), made):
             return None
-        limits = _limits(made, draft.call, result)
+        limits = _limits(made, draft.call, result, given)
         if any(limit is not None for limit in limits):
             return made if _right(outputs, limits) else None
         return None if _inexact(made, draft.call, result) else made
@@ -109,19 +110,20 @@ class _Reads(TorchDispatchMode):  # type: ignore[misc]  # torch gives it no type
         return func(*args, **(kwargs or {}))
 
 
-def _view_by_value(call: Call) -> bool:
-    """Whether a result is a view of an argument, and the reference reads a value on the way."""
-    args, kwargs = copy_arguments(call.args, call.kwargs)
-    with torch.no_grad(), warnings.catch_warnings(), _Reads() as reads:
-        warnings.simplefilter("ignore")
-        result = call.reference(*args, **kwargs)
-    if not reads.seen:
-        return False
-    given, made = (
+def _reads_values(call: Call) -> bool:
+    """Whether the reference reads a value from a tensor."""
+    with _Reads() as reads:
+        run(call)
+    return bool(reads.seen)
+
+
+def _shares(given: Any, result: Any) -> bool:
+    """Whether a result shares memory with an argument."""
+    one, other = (
         {leaf.untyped_storage().data_ptr() for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)}
-        for tree in ([args, kwargs], result)
+        for tree in (given, result)
     )
-    return bool(given & made)
+    return bool(one & other)
 
 
 def _finite(found: Sequence[torch.Tensor]) -> bool:
@@ -188,15 +190,11 @@ def _inexact(made: CaseInputs, call: Call, result: Any) -> bool:
     return False
 
 
-def _limits(made: CaseInputs, call: Call, result: Any) -> Sequence[Limit | None]:
-    """Return what each tensor of PyTorch's own result may be."""
+def _limits(made: CaseInputs, call: Call, result: Any, after: Arguments) -> Sequence[Limit | None]:
+    """Return what each tensor of PyTorch's own result may be; `after`: the arguments as its call has left them."""
     if made.standard is None or made.postprocess is not None:
         return ()
-    args, kwargs = copy_arguments(call.args, call.kwargs)
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        call.reference(*args, **kwargs)
-    return made.standard.limits(call.args, call.kwargs, result, (args, kwargs)).outputs
+    return made.standard.limits(call.args, call.kwargs, result, after).outputs
 
 
 def _right(outputs: Sequence[torch.Tensor], limits: Sequence[Limit | None]) -> bool:
@@ -208,10 +206,26 @@ def _right(outputs: Sequence[torch.Tensor], limits: Sequence[Limit | None]) -> b
 
 def run(call: Call) -> Any:
     """Run the reference on copies of the arguments and return its result."""
+    return _run(call)[0]
+
+
+def _run(call: Call) -> tuple[Any, Arguments]:
+    """Run the reference on copies of the arguments; return its result, and the copies as it has left them."""
     args, kwargs = copy_arguments(call.args, call.kwargs)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return call.reference(*args, **kwargs)
+        return call.reference(*args, **kwargs), (args, kwargs)
+
+
+def dense_results(call: Call) -> tuple[Any, list[torch.Tensor]] | None:
+    """Return what the reference returns, and its leaves; None where it raises or not all are strided tensors."""
+    try:
+        result = run(call)
+    except Exception:  # whatever PyTorch raises
+        return None
+    leaves = pytree.tree_leaves(result)
+    dense = all(isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided for leaf in leaves)
+    return (result, leaves) if leaves and dense else None
 
 
 def raised(call: Call) -> str:
@@ -226,7 +240,32 @@ def raised(call: Call) -> str:
 def _case(draft: Draft, case: CaseId, *, imprecise: bool) -> CaseInputs:
     sample = Sample(draft.variant, draft.entry, draft.call, None)
     made = case_of(case, sample, imprecise) if draft.plain is None else _spelt(draft, case, sample, imprecise)
+    if draft.plainly:
+        made = replace(made, standard=None, rtol=_PLAIN, atol=_PLAIN, tolerance_reason="whole numbers")
+    if draft.rounded is not None and made.standard is not None:
+        reference = _rounding_first(made.standard.reference, draft.rounded)
+        made = replace(made, standard=replace(made.standard, reference=reference))
+    if draft.wide_out and made.rtol is None:
+        # The defaults go by the result's dtype. What is stored as float64 is as exact as what was computed.
+        computed = getattr(torch, case.dtype)
+        rtol, atol = DEFAULTS.get(computed, DEFAULTS[torch.float32])
+        reason = f"computed in {case.dtype if computed in DEFAULTS else 'float32'}, stored as float64"
+        made = replace(made, rtol=rtol, atol=atol, tolerance_reason=reason)
     return replace(made, requires=draft.requires)
+
+
+def _rounding_first(reference: Callable[..., Any], dtype: torch.dtype) -> Callable[..., Any]:
+    """Return the function of arguments whose floating-point tensors are rounded to `dtype` first."""
+
+    def rounded(value: Any) -> Any:
+        floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+        return value.to(dtype).to(value.dtype) if floats else value
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = pytree.tree_map(rounded, (args, kwargs))
+        return reference(*args, **kwargs)
+
+    return function
 
 
 def _spelt(draft: Draft, case: CaseId, sample: Sample, imprecise: bool) -> CaseInputs:
@@ -234,6 +273,8 @@ def _spelt(draft: Draft, case: CaseId, sample: Sample, imprecise: bool) -> CaseI
     assert draft.plain is not None
     plain = case_of(case, replace(sample, call=draft.plain), imprecise)
     made = case_of(case, replace(sample, call=draft.call), False, post=False)
+    assert made.standard is not None
+    made = replace(made, standard=replace(made.standard, functions=plain.postprocess))
     return replace(
         made,
         rtol=plain.rtol,
@@ -243,9 +284,10 @@ def _spelt(draft: Draft, case: CaseId, sample: Sample, imprecise: bool) -> CaseI
     )
 
 
-def _known(tensor: torch.Tensor, subject: Subject) -> bool:
+def _known(tensor: torch.Tensor, subject: Subject, draft: Draft) -> bool:
     name = str(tensor.dtype).removeprefix("torch.")
     known = name in DTYPES or name == "bool" or name in subject.facts.result_dtypes or name in subject.input_dtypes
+    known = known or (draft.wide_out and tensor.dtype is torch.float64)
     return known and tensor.layout is torch.strided and not tensor.is_quantized
 
 

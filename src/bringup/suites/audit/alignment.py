@@ -6,6 +6,7 @@ kernel that asks only for the length, or only for the beginning, reads what is n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import torch
@@ -21,6 +22,7 @@ from bringup.suites.audit._tree import elements, exchanged, spread, tensors
 
 _ROW = 64
 _LARGEST = 1 << 14
+_MADE = 1 << 26  # elements of a tensor beyond which a proposal is not even made: a weight of 64^5 is 8 GB
 
 
 def _within(tensor: torch.Tensor) -> torch.Tensor:
@@ -72,4 +74,6 @@ def _resized(pool: Pool, sample: Sample) -> Iterator[Call]:
             yield pool.with_shapes(sample.call, {leaf.index: (*shape[:-1], _ROW) for leaf in found})
     else:
         for old in lengths(sample)[-1:] + lengths(sample)[:1]:
-            yield pool.resized(sample.call, {old: _ROW}, numbers=True)
+            sizes = (math.prod(_ROW if n == old else n for n in leaf.tensor.shape) for leaf in found)
+            if max(sizes, default=0) <= _MADE:
+                yield pool.resized(sample.call, {old: _ROW}, numbers=True)

@@ -19,9 +19,8 @@ import torch
 
 from bringup.suites._opinfo_calls import Call, canonical_call
 from bringup.suites.audit._families import FAMILIES
-from bringup.suites.audit._meta import on_meta
 from bringup.suites.audit._pool import distinct
-from bringup.suites.audit._spoilt import UNKNOWABLE, places, rank_of, refused, whole_numbers, with_value
+from bringup.suites.audit._spoilt import UNKNOWABLE, knowable, places, rank_of, refused, whole_numbers, with_value
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import spread, tensors
 from bringup.suites.audit._vet import raised, run
@@ -41,7 +40,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
                 )
             except (TypeError, ValueError):
                 continue
-            if _home(subject, call) == subject.dtype and _as_announced(error, call) and _knowable(call):
+            if _home(subject, call) == subject.dtype and _as_announced(error, call) and knowable(call):
                 requires = "out" if "out" in call.kwargs else ""
                 found.append(Draft(_words(raised(call)), call, variant, entry, fails=True, requires=requires))
     most = FAMILIES["errors"]
@@ -115,19 +114,6 @@ def _as_announced(error: Any, call: Call) -> bool:
         return bool(re.search(error.error_regex, text)) and not UNKNOWABLE.search(text)
     except Exception:
         return False
-    return False
-
-
-def _knowable(call: Call) -> bool:
-    """Whether the error shows without any value: on the meta device."""
-    if any(leaf.tensor.layout is not torch.strided for leaf in tensors(call)):
-        return False
-    try:
-        on_meta(call)
-    except NotImplementedError:
-        return False
-    except Exception as error:
-        return not UNKNOWABLE.search(str(error))
     return False
 
 

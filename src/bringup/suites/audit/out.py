@@ -15,11 +15,15 @@ from bringup.suites._opinfo_samples import Sample
 from bringup.suites._opinfo_types import CAST_TO
 from bringup.suites.audit._layouts import hostile, transposed
 from bringup.suites.audit._pool import distinct
-from bringup.suites.audit._signature import alternatives
+from bringup.suites.audit._signature import names_of
 from bringup.suites.audit._spoilt import refused
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged, spread
-from bringup.suites.audit._vet import run
+from bringup.suites.audit._vet import dense_results
+
+# Whatever the five dtypes give can be cast to it. A kernel that has no numbers of it writes their bits, by other code
+# than its usual store; results of integers come there by code of their own.
+DOUBLE = "out= of float64"
 
 # What is made of a tensor of the result, and whether PyTorch raises: None where that is the operator's own rule.
 _WAYS: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor], bool | None], ...] = (
@@ -29,6 +33,7 @@ _WAYS: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor], bool | None], ..
     ("out= of another shape, to be resized", lambda t: hostile((*t.shape[:-1], 5, 2), t.dtype), False),
     ("out= of a dtype that the result cannot be cast to", lambda t: hostile(tuple(t.shape), _poorer(t.dtype)), True),
     ("out= of another dtype that it can be cast to", lambda t: hostile(tuple(t.shape), CAST_TO[t.dtype]), None),
+    (DOUBLE, lambda t: hostile(tuple(t.shape), torch.float64), None),
 )
 
 _WHOLE = {torch.bfloat16: 1 << 8, torch.float16: 1 << 11, torch.float32: 1 << 24}  # whole numbers up to here are exact
@@ -36,12 +41,12 @@ _WHOLE |= {torch.int32: 1 << 31, torch.int64: 1 << 62}
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
-    """Yield `out=` in six ways and `inplace=True` where the signature has them, with different samples.
+    """Yield `out=` in seven ways and `inplace=True` where the signature has them, with different samples.
 
     Some operators cast to an `out=` of another dtype, others refuse it: what PyTorch does, the case asks for. Where
     that changes from sample to sample, nobody can know it, and nothing is asked.
     """
-    names = {p.name for way in alternatives(subject.operator.signature) for p in way}
+    names = names_of(subject.operator.signature)
     chosen = spread([s for s in distinct(subject) if "out" not in s.call.kwargs], 4)
     if "inplace" in names:
         for sample in chosen[:2]:
@@ -66,18 +71,23 @@ def drafts(subject: Subject) -> Iterator[Draft]:
                 raises = refused(written) if fails is None else fails
                 plain = sample.call if fails is False else None
                 yield Draft(
-                    what, written, sample.variant, sample.entry, plain=plain, requires="out", fails=raises, group=what
+                    what,
+                    written,
+                    sample.variant,
+                    sample.entry,
+                    plain=plain,
+                    requires="out",
+                    fails=raises,
+                    group=what,
+                    wide_out=what == DOUBLE,
                 )
 
 
 def _with_out(sample: Sample, make: Callable[[torch.Tensor], torch.Tensor]) -> Call | None:
-    try:
-        result = run(sample.call)
-    except Exception:  # whatever PyTorch raises: no result, nothing to write
+    found = dense_results(sample.call)
+    if found is None:  # nothing to write
         return None
-    leaves = pytree.tree_leaves(result)
-    if not leaves or not all(isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided for leaf in leaves):
-        return None
+    result, leaves = found
     if any(leaf.dtype not in CAST_TO for leaf in leaves):
         return None
     out: Any = make(result) if isinstance(result, torch.Tensor) else tuple(make(leaf) for leaf in leaves)

@@ -39,7 +39,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     if any(form.kind != "reduction" for form in forms(subject, Pool(subject))):
         return
     samples = [s for s in distinct(subject) if any(leaf.tensor.numel() > 1 for leaf in subject.data(s.call))]
-    several = kind in ("composite", "undefined")
+    several = kind in ("composite", "factors", "undefined")
     for what, exponents, first in (
         ("near overflow", _LARGE, False), ("near underflow", _TINY, False), ("the first near overflow", _FIRST, True),
     ):  # fmt: skip

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
+from torch.utils import _pytree as pytree
 
+from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample, seed_of, seeded
 from bringup.suites.audit._pool import Pool, distinct
 from bringup.suites.audit._structure import among, structured, takes_nonfinite
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import Leaf, exchanged, spread, tensors
+from bringup.suites.audit._tree import Leaf, exchanged, given_values, spread, tensors
+from bringup.suites.audit._vet import run
 
+LARGEST = "the largest finite numbers"
 Fill = Callable[[torch.Tensor], torch.Tensor]  # from ordinary values to those of the case, same shape and dtype
 
 
@@ -31,6 +35,10 @@ def drafts(subject: Subject) -> Iterator[Draft]:
             with seeded(seed_of(subject.seed, subject.operator.name, "audit.values.integers", subject.dtype)):
                 found = [*_magnitudes(subject, pool, chosen), *_golden(subject, chosen)]
             yield from found
+        elif not again and takes_nonfinite(subject.operator):
+            with seeded(seed_of(subject.seed, subject.operator.name, "audit.values.largest", subject.dtype)):
+                found = list(_filled(subject, pool, max(chosen, key=_elements), LARGEST, _largest))
+            yield from (draft for draft in found if _computes_nothing(draft.call))
 
 
 def _fills(subject: Subject) -> Iterator[tuple[str, Fill]]:
@@ -51,6 +59,31 @@ def _fills(subject: Subject) -> Iterator[tuple[str, Fill]]:
     yield "ascending", lambda tensor: tensor.reshape(-1).sort().values.reshape(tensor.shape)
     yield "few different values", _repeated
     yield "descending", lambda tensor: tensor.reshape(-1).sort(descending=True).values.reshape(tensor.shape)
+
+
+def _largest(tensor: torch.Tensor) -> torch.Tensor:
+    """Put the dtype's largest finite numbers, and one that float16 has not, in the place of most of the values.
+
+    They are infinite in a narrower dtype: the largest of float32 in bfloat16 too.
+    """
+    most = torch.finfo(tensor.dtype).max
+    return _strewn(most, -most, min(most, 1e5))(tensor)
+
+
+def _computes_nothing(call: Call) -> bool:
+    """Whether the results are integers, flags, or values of the arguments, their magnitudes, zeros and ones.
+
+    Then a right kernel classifies, compares and moves, and does so without an error. Where numbers are added or
+    multiplied, what is right so near to overflow may hang on the order.
+    """
+    try:
+        result = run(call)
+    except Exception:  # whatever PyTorch raises: this input is not accepted
+        return False
+    known = given_values(call)
+    found = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+    numbers = [leaf.to_dense().double() for leaf in found if leaf.is_floating_point()]  # PyTorch seeks in strided ones
+    return all(bool(torch.isin(values, known).all()) for values in numbers)
 
 
 def _magnitudes(subject: Subject, pool: Pool, chosen: list[Sample]) -> Iterator[Draft]:

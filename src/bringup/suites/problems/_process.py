@@ -23,7 +23,7 @@ from torch.utils import _pytree as pytree
 from bringup.accuracy import RUNS, stepwise
 from bringup.config import DEVICES
 from bringup.device.sharing import beside_others, lock_of
-from bringup.errors import BringupError
+from bringup.errors import BringupError, EnvironmentFault
 from bringup.suites._cache import device_locks
 from bringup.suites.problems._bundle import Contract
 from bringup.suites.problems._facts import Facts
@@ -36,6 +36,10 @@ _LENGTH = struct.Struct("<Q")
 
 class ProblemFault(BringupError):
     """A problem's process that does not answer as it should: one line for the user."""
+
+
+class ProblemLost(ProblemFault, EnvironmentFault):
+    """The process has died, or takes too long: nothing is known of any candidate."""
 
 
 class ProblemProcess:
@@ -51,11 +55,8 @@ class ProblemProcess:
             environment["CUDA_VISIBLE_DEVICES"] = environment[DEVICES]
             if environment[DEVICES] == "all":
                 del environment["CUDA_VISIBLE_DEVICES"]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bringup.suites.problems._process"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
-        )  # fmt: skip
-        self._end = weakref.finalize(self, _ended, self._process)
+        self._environment = environment
+        self._lost = False
         self._hello = {
             "contract": contract,
             "name": name,
@@ -66,13 +67,33 @@ class ProblemProcess:
             "device": device,
             "lock": lock_of(device, device_locks()) if device != "cpu" else "",
         }
+        self._start()
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bringup.suites.problems._process"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self._environment,
+        )  # fmt: skip
+        self._end = weakref.finalize(self, _ended, self._process)
+        self._greeted = False
 
     def ask(self, **request: Any) -> Any:
-        """Return the answer to a request. Raises ProblemFault."""
-        if self._hello:
-            hello, self._hello = self._hello, {}
-            self._send(hello)
+        """Return the answer to a request. Raises ProblemFault, ProblemLost; a process that was lost is started anew."""
+        if self._lost:
+            self._lost = False
+            self.close()
+            self._start()
+        try:
+            return self._asked(request)
+        except ProblemLost:
+            self._lost = True
+            raise
+
+    def _asked(self, request: dict[str, Any]) -> Any:
+        if not self._greeted:
+            self._send(self._hello)
             self._receive(SECONDS)
+            self._greeted = True
         self._send(request)
         return self._receive(SECONDS * (RUNS if request["do"] == "bounds" else 1))
 
@@ -86,7 +107,7 @@ class ProblemProcess:
             self._process.stdin.write(_framed(message))
             self._process.stdin.flush()
         except OSError:
-            raise ProblemFault(f"problem {self.name}: its process has ended; it may need more memory") from None
+            raise ProblemLost(f"problem {self.name}: its process has ended; it may need more memory") from None
 
     def _receive(self, seconds: float) -> Any:
         assert self._process.stdout is not None
@@ -104,10 +125,10 @@ class ProblemProcess:
         while missing:
             if not select.select([handle], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 self.close()
-                raise ProblemFault(f"problem {self.name}: took longer than {seconds:.0f} seconds; cut its sizes")
+                raise ProblemLost(f"problem {self.name}: took longer than {seconds:.0f} seconds; cut its sizes")
             part = os.read(handle, min(missing, 1 << 24))
             if not part:
-                raise ProblemFault(f"problem {self.name}: its process has ended; it may need more memory than there is")
+                raise ProblemLost(f"problem {self.name}: its process has ended; it may need more memory than there is")
             parts.append(part)
             missing -= len(part)
         return b"".join(parts)

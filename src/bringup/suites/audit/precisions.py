@@ -1,0 +1,75 @@
+"""Family `precisions`: `dtype=` of another precision or kind, and half-precision data beside float32 parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch.utils import _pytree as pytree
+
+from bringup.operators import DTYPES
+from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit._pool import distinct
+from bringup.suites.audit._signature import names_of
+from bringup.suites.audit._spoilt import refused
+from bringup.suites.audit._structure import among
+from bringup.suites.audit._subject import Draft, Subject
+from bringup.suites.audit._tree import elements, exchanged, tensors, turns
+from bringup.suites.audit._vet import raised, run
+
+_FACTORIES = 4  # samples without tensors
+_HELD = 2**31  # by the narrower of the two integer dtypes
+_HALVES = (torch.bfloat16, torch.float16)
+
+
+def drafts(subject: Subject) -> Iterator[Draft]:
+    """Yield a case for each other dtype as `dtype=`, narrower ones first, and in turn one for the parameters."""
+    yield from turns(_named(subject), _parameters(subject))
+
+
+def _named(subject: Subject) -> Iterator[Draft]:
+    names = names_of(subject.operator.signature)
+    if "dtype" not in names:
+        return
+    samples = sorted(distinct(subject), key=lambda sample: -elements(sample.call.args))
+    samples = samples or [s for s in subject.samples if not tensors(s.call)][:_FACTORIES]
+    others = [name for name in ("float16", "int32", "bfloat16", "bool", *DTYPES) if name != subject.dtype]
+    for name in dict.fromkeys(others):
+        words = f"dtype={name}"
+        for sample in samples:
+            if any(isinstance(value, torch.dtype) for value in sample.call.args):
+                continue
+            if not getattr(torch, name).is_floating_point and name != "bool" and not _convertible(sample.call):
+                continue
+            call = replace(sample.call, kwargs={**sample.call.kwargs, "dtype": getattr(torch, name)})
+            error = raised(call)
+            if not error:
+                rounded = getattr(torch, name) if name in ("float16", "bfloat16") else None
+                yield Draft(words, call, sample.variant, sample.entry, group=words, rounded=rounded)
+            elif not error.startswith("TypeError") and refused(call):
+                yield Draft(f"{words}, refused", call, sample.variant, sample.entry, fails=True, group=words)
+
+
+def _convertible(call: Call) -> bool:
+    """Whether data and results are numbers that an integer holds: what else becomes is the processor's own."""
+    try:
+        found = pytree.tree_leaves(run(call))
+    except Exception:  # whatever PyTorch raises: there is no result without `dtype`
+        found = []
+    numbers = [leaf for leaf in found if isinstance(leaf, torch.Tensor)] + [leaf.tensor for leaf in tensors(call)]
+    return all(bool((leaf.abs() < _HELD).all()) for leaf in numbers if leaf.is_floating_point())
+
+
+def _parameters(subject: Subject) -> Iterator[Draft]:
+    """Data in half precision, all other floating-point tensors in float32: what a network in mixed precision has."""
+    if subject.torch_dtype not in _HALVES or not among("mixed_parameters", subject.operator):
+        return
+    for sample in distinct(subject):
+        others = [leaf for leaf in tensors(sample.call)[1:] if leaf.tensor.dtype is subject.torch_dtype]
+        if others:
+            call = exchanged(sample.call, {leaf.index: leaf.tensor.float() for leaf in others})
+            names = ", ".join(leaf.place.removeprefix("argument ") for leaf in others)
+            words = f"float32 parameters: {names}"
+            if not raised(call):
+                yield Draft(words, call, sample.variant, sample.entry, group=words)
