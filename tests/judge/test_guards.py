@@ -68,7 +68,7 @@ CHEATS = {
     "repeat": (
         HONEST + "\n\ncalls = []\n\ndef wrapper(x):\n    calls.append(1)\n    if len(calls) <= 10:\n"
         "        return honest(x)\n    return honest(honest(x))\n",
-        ("fresh",),
+        ("fresh", "rehearsed"),
     ),
     # More uploaded than the call has numbers, for show.
     "host-bytes": (

@@ -18,7 +18,7 @@ from bringup.config import NO_CACHE, JudgeConfig
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.own_servers]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

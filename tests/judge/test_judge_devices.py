@@ -18,7 +18,7 @@ from bringup.judge import JudgeFault
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.own_servers]
 
 STREAM = """
 import json, os, signal, struct, time

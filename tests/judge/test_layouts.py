@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bringup.judge._layouts import laid, overlapping, permuted, refolded, scattered, side_by_side
+from bringup.judge._layouts import beside_itself, laid, overlapping, permuted, refolded, scattered, side_by_side
 
 SHAPES = st.lists(st.integers(1, 5), min_size=0, max_size=6).map(tuple)
 DTYPES = st.sampled_from([torch.float32, torch.bfloat16, torch.int64, torch.bool])
@@ -100,3 +100,24 @@ def test_two_tensors_lie_in_one_storage(shape: tuple[int, ...], other: tuple[int
     assert torch.equal(left, one)
     assert torch.equal(right, two)
     assert left.untyped_storage().data_ptr() == right.untyped_storage().data_ptr()
+
+
+@given(SHAPES, DTYPES, SEEDS)
+def test_two_views_that_share_elements(shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> None:
+    tensor = filled(shape, dtype)
+    found = beside_itself(tensor, tensor.shape, random.Random(seed))
+    assert (found is None) == (tensor.numel() < 2)
+    if found is not None:
+        left, right, words = found
+        assert left.shape == right.shape == tensor.shape
+        assert left.dtype == right.dtype == tensor.dtype
+        assert left.untyped_storage()._cdata == right.untyped_storage()._cdata != tensor.untyped_storage()._cdata
+        assert (left.data_ptr(), left.stride()) != (right.data_ptr(), right.stride())
+        assert torch.equal(left if "transpose" not in words else right, tensor)
+
+
+def test_a_transpose_of_another_shape() -> None:
+    found = beside_itself(filled((3, 5), torch.float32), torch.Size((5, 3)), random.Random(1))
+    assert found is not None
+    assert torch.equal(found[0], found[1].mT)
+    assert beside_itself(filled((3, 5), torch.float32), torch.Size((3, 4)), random.Random(1)) is None

@@ -48,11 +48,19 @@ def wrapper(input, other, *, out=None):
         out.resize_(y.shape)
     return out.copy_(y)
 """
+CHANNELS_LAST = (
+    "input.dim() == 4 and not input.is_contiguous() and input.is_contiguous(memory_format=torch.channels_last)"
+)
+COLUMN = "input.dim() == 2 and input.shape[0] > 1 and input.shape[1] == 1 and input.stride()[0] > 1"
 SAME = "input.numel() > 1 and input.shape == other.shape and input.data_ptr() == other.data_ptr()"
 STORAGE = "input.numel() > 1 and input.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()"
 ORDER = "input.dim() in (2, 3) and input.stride()[-1] > 1 and input.storage_offset() == 0 and 0 not in input.stride()"
 OFFSET = "input.storage_offset() >= 7 or input.stride()[-1:] >= (5,)"
 WINDOWS = "input.numel() > 1 + sum((n - 1) * s for n, s in zip(input.shape, input.stride()))"
+PART = (
+    f"{STORAGE} and input.untyped_storage().nbytes() < 2 * input.numel() * input.element_size() "
+    "and (input.data_ptr(), input.stride()) != (other.data_ptr(), other.stride())"
+)
 OUT = "out is not None and out.data_ptr() in (input.data_ptr(), other.data_ptr())"
 RUNS = "y = tl.where((tl.max(a, 0) == tl.min(a, 0)) & (tl.max(i, 0) < n), a + 1, y)"
 ROUND = "y = tl.where((a * 4 == tl.floor(a.to(tl.float32) * 4)) & (a != tl.floor(a.to(tl.float32))), a + 1, y)"
@@ -63,8 +71,11 @@ WRONG = {
     "another order of dimensions": ("relaid", ORDER, "", "bfloat16"),
     "offsets and steps": ("relaid", OFFSET, "", "float32"),
     "windows": ("relaid", WINDOWS, "", "float16"),
+    "channels last": ("relaid", CHANNELS_LAST, "", "float32"),
+    "a column": ("relaid", COLUMN, "", "int64"),
     "one tensor twice": ("shared", SAME, "", "int32"),
     "two views of one storage": ("shared", STORAGE, "", "int64"),
+    "a part of one tensor": ("shared", PART, "", "float16"),
     "out that is an operand": ("shared", OUT, "", "float32"),
     "runs of equal values": ("contents", "False", RUNS, "float32"),
     "round numbers": ("contents", "False", ROUND, "float32"),

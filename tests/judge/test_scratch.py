@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bringup.judge import _scratch
+from bringup.judge import _processes, _scratch
 from bringup.judge._scratch import Scratch, sweep
 
 OWNER = """
@@ -101,3 +104,20 @@ def test_fork_servers_die_with_a_killed_process_while_they_import(tmp_path: Path
         while any(runs(pid) for pid in found) and time.monotonic() < until:
             time.sleep(0.01)
         assert not any(runs(pid) for pid in found)
+
+
+async def test_a_fork_server_that_ended_while_the_loop_was_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = _processes.ForkServer("run", {}, str(tmp_path))
+    server.process = await asyncio.create_subprocess_exec("true")
+    await server.process.wait()
+    server.control, other = socket.socketpair()
+
+    async def late(waiting: Any, seconds: float) -> None:
+        waiting.close()
+        raise TimeoutError
+
+    monkeypatch.setattr(_processes.asyncio, "wait_for", late)
+    await server.close()
+    other.close()

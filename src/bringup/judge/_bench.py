@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bringup.device import Fault, Stopwatch, TimedEngine
 from bringup.device.machine import Machine
 from bringup.device.prepared import Prepared
-from bringup.device.sharing import alone
+from bringup.device.sharing import alone, beside_others
 from bringup.device.tape import BadTape, Tape, digest_of, unpack
 from bringup.judge._turns import Side, take_turns
 from bringup.judge.measuring import COMPILE, EAGER, Timing
@@ -29,10 +29,10 @@ Turn = Callable[[int], float]
 
 def measure(machine: Machine, request: dict[str, Any], payload: memoryview) -> tuple[dict[str, Any], list[bytes]]:
     """Do a request of the referee's: `tapes` (names and sizes; the first is the candidate's), `references`, `case`,
-    `cache` (the user's), `timing`, `memory`, `lock` (of the device, taken while times are).
+    `cache` (the user's), `timing`, `memory`, `lock` (of the device, taken while times are), `diagnose`.
 
-    Returns the samples of each side, errors, health of the device before and after, facts of the candidate's launches;
-    and the candidate's results as they are after the timed runs.
+    Returns the samples of each side, errors, health of the device before and after; the candidate's results as they are
+    after the timed runs; to `diagnose`, facts of the candidate's launches and its compiled kernels.
     """
     machine.renew(int(request["memory"]))
     answer: dict[str, Any] = {"samples": {}, "errors": {}, "error": None, "same": False, "sizes": [], "replace": False}
@@ -73,10 +73,11 @@ class _Bench:
         """Measure; returns the results of the candidate after the last timed run."""
         try:
             candidate, *_ = tapes
-            sides = []
+            sides, lock = [], str(self.request.get("lock", ""))
             for name, tape in tapes.items():
                 try:
-                    copies = self._copies(tape)
+                    with beside_others(lock):
+                        copies = self._copies(tape)
                     sides.append(Side(name, self._turn(copies), required=name == candidate))
                 except Fault as fault:
                     if name == candidate:
@@ -88,7 +89,7 @@ class _Bench:
                     sides.append(Side(str(name), self._reference(str(name))))
                 except Exception as error:
                     answer["errors"][name] = f"{type(error).__name__}: {error}"[:500]
-            with alone(str(self.request.get("lock", ""))):
+            with alone(lock):
                 before = self.watch.health()
                 take_turns(sides, self.timing)
                 answer["health"] = [before, self.watch.health()]
@@ -96,12 +97,14 @@ class _Bench:
                 answer["samples"][side.name] = side.samples
                 if side.error:
                     answer["errors"][side.name] = side.error
-            results = self._after(first[0], tapes[candidate], answer)
+            with beside_others(lock):
+                results = self._after(first[0], tapes[candidate], answer)
         finally:
             for one in self.prepared:
                 one.close()
-        answer["counters"] = self._counters(tapes[candidate])
-        answer["kernels"] = self._kernels(tapes[candidate])
+        if self.request.get("diagnose", True):
+            answer["counters"] = self._counters(tapes[candidate])
+            answer["kernels"] = self._kernels(tapes[candidate])
         return results
 
     # The candidate, and other candidates ---------------------------------------------------------------------
@@ -111,7 +114,8 @@ class _Bench:
         found: list[Prepared] = []
         for number in range(self.timing.rotate):
             try:
-                found.append(Prepared(self.machine, tape, int(self.request["memory"])))
+                known = found[0].written if found else None  # the same call writes the same inputs
+                found.append(Prepared(self.machine, tape, int(self.request["memory"]), written=known))
             except Fault as fault:
                 if fault.kind != "memory" or not number:
                     raise
@@ -215,17 +219,22 @@ class _Bench:
         return turn
 
 
-@functools.lru_cache(maxsize=8)
 def _inputs(suite: str, operator: str, dtype: str, seed: int, index: int) -> CaseInputs:
     """Rebuild one case; the source's own are much cheaper than all."""
-    from bringup.suites import get_suite
-
-    source = get_suite(suite)
-    for rebuild in (source.own_cases, source.materialise):
-        for one in rebuild(operator, dtype, seed):
+    for whole in (False, True):
+        for one in _cases(suite, operator, dtype, seed, whole):
             if one.case.index == index:
                 return one
     raise LookupError(f"the suite {suite} has no case {index} of {operator} in {dtype}")
+
+
+@functools.lru_cache(maxsize=2)  # the two kinds of one operator and dtype, whose cases are timed one after another
+def _cases(suite: str, operator: str, dtype: str, seed: int, whole: bool) -> Sequence[CaseInputs]:
+    """Rebuild cases: those that are cheap, or all."""
+    from bringup.suites import get_suite
+
+    source = get_suite(suite)
+    return (source.materialise if whole else source.own_cases)(operator, dtype, seed)
 
 
 def _on(storages: list[Any]) -> Callable[[dict[str, Any]], Any]:

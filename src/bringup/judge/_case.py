@@ -26,7 +26,7 @@ from bringup.targets import Target
 from bringup.verdict import CaseId, Mismatch
 
 # What the host may make for a call, in bytes; docs/decisions/0028-the-wall.md says why.
-HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS = 256, 64, 1 << 12
+HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS = 512, 64, 1 << 12
 UPLOADED_PER_NUMBER = 8
 SPARE_OUTPUTS = 256  # tensors of an answer beyond those that are asked for: more are not looked at
 ERROR_LINE = re.compile(r"[\w.]+(Error|Fault|Exception): ")
@@ -49,6 +49,14 @@ class Asked:
     """As `bringup.device.account.Account` has it."""
     counters: tuple[dict[str, Any], ...] = ()
     """The target's, of each launch, where they were asked for."""
+    bases: tuple[int, ...] = ()
+    """Addresses of the arguments' storages."""
+    transcript: tuple[str, ...] = ()
+    """All of it as text, line by line, and what was returned: `bringup.device.transcript`."""
+    answers: tuple[str, ...] | None = ()
+    """What reads were answered with, in hexadecimal digits; None where that is too much to keep."""
+    timed: bool = False
+    """Whether it asked how long some launches take."""
 
 
 class CaseJudge:
@@ -458,7 +466,7 @@ def limits_of(inputs: CaseInputs, expected: tuple[Any, Any, Any], arithmetic: Ar
 def output_limits(inputs: CaseInputs, limits: Limits, expected: Any) -> dict[str, Limit]:
     """Return the limits of outputs by path; `expected` is what is compared: the outputs, or functions of them."""
     found = _codec.tensors_of(expected, "output")
-    if inputs.postprocess is not None:
+    if inputs.postprocess is not None and not limits.functions:
         # Exact operators stay exact: what is compared are elements, and what indices name.
         same = next((limit for limit in limits.outputs if limit is not None and limit.exact is None), None)
         return {path: same for path, tensor in found if same is not None and tensor.dtype in FLOATS}

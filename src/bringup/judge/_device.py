@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bringup.device import frames
+from bringup.judge._memory import memory_kills
 from bringup.judge._reply import as_text
 
 SEND_SECONDS = 60.0
@@ -38,6 +39,7 @@ class Device:
     def __init__(self, spawner: socket.socket, compile: Compile) -> None:
         """Start it through `spawner`; `compile` answers its requests for kernels. Raises DeviceFault."""
         self.compile = compile
+        self.memory_kills = memory_kills()
         self.control, theirs = socket.socketpair()
         try:
             socket.send_fds(spawner, [b"device"], [theirs.fileno()])
@@ -88,7 +90,19 @@ class Device:
         self._send({"do": "end", "storages": list(storages), "outputs": list(outputs)}, (), deadline)
         header, data = self._receive(deadline)
         # Its messages quote names that the guest has given.
-        return {**header, "error": as_text(header["error"]), "printed": as_text(header["printed"])}, data
+        return {**header, **{key: as_text(header[key]) for key in ("error", "printed", "transcript")}}, data
+
+    def rehearse(self, calls: Sequence[dict[str, Any]], deadline: float) -> None:
+        """Open calls that nothing runs for; see `bringup.device.machine.Machine.rehearse`."""
+        self._send({"do": "rehearse", "calls": list(calls)}, (), deadline)
+        self._receive(deadline)
+
+    def told(self, storages: Sequence[Any], deadline: float) -> dict[str, Any]:
+        """Close these calls: what each asked for, and the names of its storages; `error` of the first that failed."""
+        self._send({"do": "told", "storages": list(storages)}, (), deadline)
+        header, _ = self._receive(deadline)
+        found: dict[str, Any] = as_text(header)  # its lines quote names that the guest has given
+        return found
 
     def replay(
         self, tape: bytes, times: int, memory_bytes: int, mode: dict[str, Any], deadline: float

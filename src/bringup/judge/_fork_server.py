@@ -58,6 +58,7 @@ def _warm_up(role: str, target: Target) -> Sandbox:
 
     extra: tuple[str, ...] = ()
     torch.set_num_threads(1)
+    torch.broadcast_shapes((1,), (1,))  # OpInfo's samples and wrappers ask: the first time imports SymPy
     if role == "referee":
         from bringup.judge import _referee  # noqa: F401
         from bringup.suites._opinfo_import import import_opinfo

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bringup.device import frames
+from bringup.judge._memory import OUT_OF_MEMORY, memory_kills
 from bringup.judge._remove import remove_tree
+from bringup.judge._waiting import children
 from bringup.judge.sandbox import Limits, SandboxFault
 
 EXCEEDED = {
@@ -40,6 +42,9 @@ class Guest:
         self._keep = output_kb << 10
         self._output = bytearray()
         self.output_bytes = 0
+        self.cases: set[int] = set()
+        """Numbers of the cases that a guest has been told for rehearsals."""
+        self._memory_kills = memory_kills()
         ours, theirs = socket.socketpair()
         out_read, out_write = os.pipe()
         status_read, status_write = os.pipe()
@@ -67,6 +72,11 @@ class Guest:
         if stream is not None:
             with contextlib.suppress(OSError):  # of a process that is dead already; the next read says so
                 socket.send_fds(ours, [b"s"], [stream.fileno()])
+
+    @property
+    def pids(self) -> list[int]:
+        """The worker's process, as this machine numbers it; none where the kernel does not tell of children."""
+        return children(self.pid)
 
     def __enter__(self) -> Guest:
         return self
@@ -124,10 +134,14 @@ class Guest:
 
     def wait(self, seconds: float = GRACE_SECONDS) -> dict[str, Any]:
         """Return how the worker ended: {"exit": code}, {"signal": number} (and "limit": name), {} when init itself
-        was killed, {"alive": true} when it has not ended within `seconds`.
+        was killed, {"alive": true} when it has not ended within `seconds`. Raises SandboxFault where nobody of ours
+        killed it, and the machine has killed processes for want of memory meanwhile: that is nobody's verdict.
         """
         if self.ended is None:
             self.ended = self._wait(time.monotonic() + seconds)
+            killed = not self.ended or (self.ended.get("signal") == signal.SIGKILL and "limit" not in self.ended)
+            if killed and memory_kills() > self._memory_kills:
+                raise SandboxFault(OUT_OF_MEMORY)
             while self._ready(self._out) and self._drain():
                 pass
         return self.ended

@@ -91,6 +91,44 @@ def side_by_side(one: torch.Tensor, other: torch.Tensor, chance: random.Random) 
     return flat[: one.numel()].view(one.shape), flat[one.numel() :].view(other.shape)
 
 
+def beside_itself(
+    tensor: torch.Tensor, shape: torch.Size, chance: random.Random, only: str = ""
+) -> tuple[torch.Tensor, torch.Tensor, str] | None:
+    """Return a view of this shape and one of the tensor's that share elements, and what the second is of the first.
+
+    Its transpose, the elements behind it by a shift, or one of its rows again and again; None where no shape fits.
+    `only`: "transpose", or "rows" for all rows but the first beside all but the last.
+    """
+    whole = tensor.clone(memory_format=torch.contiguous_format)
+    turned = [
+        (a, b)
+        for b in range(tensor.dim())
+        for a in range(b)
+        if tensor.shape[b] > 1 and tensor.shape[a] > 1 and whole.transpose(a, b).shape == shape
+    ]
+    ways = ["transpose"] * 2 if turned else []
+    if tensor.shape == shape and tensor.numel() > 1:
+        ways += ["shift", "row"]
+    if only == "rows":
+        if tensor.shape != shape or not tensor.dim() or tensor.numel() < 2:
+            return None
+        memory = torch.cat((whole, whole[:1]))
+        return memory[1:], memory[:-1], "itself, a row before"
+    ways = [way for way in ways if way == only or not only]
+    if not ways:
+        return None
+    way = chance.choice(ways)
+    if way == "transpose":
+        return whole.transpose(*chance.choice(turned)), whole, "its own transpose"
+    if way == "row":
+        dim = chance.choice([dim for dim in range(tensor.dim()) if tensor.shape[dim] > 1])
+        return whole, whole.narrow(dim, 0, 1).expand(shape), "one of its rows, repeated"
+    count = tensor.numel()
+    shift = chance.randrange(1, count)
+    memory = torch.cat((whole.reshape(-1), whole.reshape(-1)[:shift]))
+    return memory[:count].view(shape), memory[shift:].view(shape), "itself, shifted"
+
+
 def laid(tensor: torch.Tensor, order: list[int], step: int = 1, padding: int = 0, offset: int = 0) -> torch.Tensor:
     """Return the tensor with its dimensions in `order` in memory, the last of these with a stride of `step`.
 

@@ -56,7 +56,8 @@ class JudgePool:
         self._contents = Path(self._directory.name)
         self.target_spec = local_target(target, self._contents)
         self.target = get_target(self.target_spec)
-        self._free: asyncio.Queue[Slot] | None = None
+        self._free: asyncio.Semaphore | None = None
+        self._idle: list[Slot] = []  # the one that has waited longest first
         self._slots: list[Slot] = []
         self._parents: dict[str, ForkServer] = {}
         self._starting = asyncio.Lock()
@@ -109,7 +110,7 @@ class JudgePool:
             update={"progress": progress is not None, "tapes": tapes, "environment": self._environment(job, operator)}
         )
         try:
-            return await self._run(assignment, progress)
+            return await self._run(assignment, progress, f"{operator.suite}:{operator.name}")
         except SlotLost as lost:
             # no candidate reaches that process: what ends it twice (no memory, say) is no verdict on any
             return Verdict(kind="untested", summary=f"the judge's process was lost: {lost}")
@@ -120,17 +121,26 @@ class JudgePool:
         assert answer.replayed is not None
         return answer.replayed
 
-    async def _run(self, assignment: Assignment, progress: Progress | None) -> Answer:
+    def _take(self, operator: str) -> Slot:
+        """The idle referee that did this operator last, if one did: it keeps inputs, references and their bounds."""
+        found = max(self._idle, key=lambda slot: operator in slot.known)
+        self._idle.remove(found)
+        found.knows(operator)
+        return found
+
+    async def _run(self, assignment: Assignment, progress: Progress | None, operator: str = "") -> Answer:
         """Have the next free referee do a job; a second one where the first is lost. Raises SlotLost."""
         await self._start()
         assert self._free is not None
-        slot = await self._free.get()
+        await self._free.acquire()
+        slot = self._take(operator)
         try:
             for last in (False, True):
                 try:
                     return await slot.run(assignment, progress)
                 except SlotLost:
                     slot = await self._replace(slot)
+                    slot.knows(operator)
                     if last:
                         raise
             raise AssertionError("unreachable")
@@ -140,7 +150,8 @@ class JudgePool:
         finally:
             if slot.broken and not self._closed:
                 slot = await asyncio.shield(self._replace(slot))
-            self._free.put_nowait(slot)
+            self._idle.append(slot)
+            self._free.release()
 
     def _assignment(self, work: JudgeJob | ReplayJob | MeasureJob) -> Assignment:
         return Assignment(work=work, toolchain=self.toolchain, kernel_cache=self.kernel_cache)
@@ -221,9 +232,8 @@ class JudgePool:
         }
         await asyncio.gather(*(parent.start() for parent in self._parents.values()))
         self._slots = [await self._open() for _ in range(self.jobs)]
-        self._free = asyncio.Queue()
-        for slot in self._slots:
-            self._free.put_nowait(slot)
+        self._idle = list(self._slots)
+        self._free = asyncio.Semaphore(len(self._slots))
 
     def _variables(self, extra: Any) -> dict[str, str]:
         variables = {name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ}

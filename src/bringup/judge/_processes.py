@@ -16,6 +16,8 @@ from bringup.errors import EnvironmentFault
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import Progress
 
+KEPT_OPERATORS = 8  # whose inputs and references a referee keeps in memory
+BUSY = "; the machine is busy or short of memory: use fewer jobs (`--jobs`), or end other work, and try again"
 START_SECONDS = 180.0  # for the fork server's imports on a busy machine
 
 
@@ -35,13 +37,20 @@ class Slot:
         self.sock = sock
         self.broken = False
         self.pid = 0
+        self.known: tuple[str, ...] = ()  # operators that it did, the latest last
+
+    def knows(self, operator: str) -> None:
+        """Remember an operator that it does."""
+        self.known = (*(one for one in self.known if one != operator), operator)[-KEPT_OPERATORS:]
 
     async def open(self) -> None:
         """Wait until the referee is ready; raises JudgeFault."""
         self.reader, self.writer = await asyncio.open_unix_connection(sock=self.sock, limit=1 << 26)
         try:
             header = await asyncio.wait_for(self._receive(), START_SECONDS)
-        except (OSError, EOFError, TimeoutError) as error:
+        except TimeoutError as error:
+            raise JudgeFault(f"a judge process did not start within {START_SECONDS:g} s{BUSY}") from error
+        except (OSError, EOFError) as error:
             raise JudgeFault(f"a judge process did not start: {error or type(error).__name__}") from error
         self.pid = int(header["pid"])
 
@@ -116,7 +125,7 @@ class ForkServer:
         try:
             answer = await asyncio.wait_for(loop.sock_recv(ours, 64), START_SECONDS)
         except TimeoutError as error:
-            raise JudgeFault(f"the judge's fork server did not start within {START_SECONDS:g} s") from error
+            raise JudgeFault(f"the judge's fork server did not start within {START_SECONDS:g} s{BUSY}") from error
         if answer != b"ready\n":
             code = await self.process.wait()
             raise self._start_failure(code)
@@ -138,5 +147,6 @@ class ForkServer:
         try:
             await asyncio.wait_for(self.process.wait(), 5)
         except TimeoutError:
-            self.process.kill()
+            with contextlib.suppress(ProcessLookupError):  # it ended while the loop was late
+                self.process.kill()
             await self.process.wait()

@@ -5,6 +5,7 @@ No candidate code runs here. Guests are forked by a spawner that has never seen 
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ import time
 import traceback
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ import torch
 
 from bringup.accuracy import Limits
 from bringup.config import JudgeLimits
-from bringup.device import frames
+from bringup.device import frames, space
 from bringup.device.sharing import beside_others, lock_of
+from bringup.errors import EnvironmentFault
 from bringup.judge import _codec
 from bringup.judge._case import Asked, CaseJudge, Expected, arithmetic_of, limits_of, tape_name
 from bringup.judge._compile_log import explained
@@ -32,14 +34,18 @@ from bringup.judge._compiling import Compiling
 from bringup.judge._device import Device, DeviceFault, DeviceLost
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore
+from bringup.judge._memory import OUT_OF_MEMORY, memory_kills
 from bringup.judge._others import CRASHES, different, look_on, sorts
-from bringup.judge._outcome import Outcome, raised_line
+from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._phases import Phases
 from bringup.judge._player import pack
+from bringup.judge._processes import KEPT_OPERATORS
+from bringup.judge._rehearsal import RehearsedCall
 from bringup.judge._replaying import replay
-from bringup.judge._reply import check_inputs, check_reply
+from bringup.judge._reply import check_inputs, check_replies, check_reply, ending
 from bringup.judge._sanitizing import examine
 from bringup.judge._tidy import tidy
+from bringup.judge._waiting import Waiting
 from bringup.judge._wire import Answer, Assignment, CaseDone
 from bringup.judge.faults import advised, ledger_beside
 from bringup.judge.guards import RERUNS
@@ -48,13 +54,20 @@ from bringup.judge.job import JudgeJob, ReplayJob
 from bringup.judge.measuring import MeasureJob
 from bringup.judge.sandbox import SandboxFault
 from bringup.linter import computes, moves, read_allowance
-from bringup.suites import CaseInputs, argument_dtypes, device_locks, get_suite
+from bringup.suites import CaseInputs, Suite, argument_dtypes, device_locks, get_suite
 from bringup.targets import Target
 from bringup.verdict import CaseId, CaseResult, Verdict
 
-KEPT_OPERATORS = 8  # operators whose inputs and references stay in memory
+KEPT_SUITES = 8  # of one judge process
+KEPT_BYTES = 2 << 30  # of their inputs, references and bounds, as far as they are not those of the operator at hand
+BOUND_BYTES = 32  # about, of an element's exact value and how far it may be off
 TOUCHED = re.compile(r"^device memory touched by the host: (0x[0-9a-f]+)$", re.MULTILINE)
 GRACE_SECONDS = 0.5  # between a call's time limit, when the worker prints where it is, and its end
+
+
+def _nbytes(value: Any) -> int:
+    """Bytes of the tensors in a tree."""
+    return sum(tensor.numel() * tensor.element_size() for _, tensor in _codec.tensors_of(value, ""))
 
 
 def _threads() -> int:
@@ -82,6 +95,7 @@ class Referee:
         self.device: Device | None = None
         self.kernels: dict[str | None, KernelStore] = {}
         self.refused: dict[str, dict[str, Any]] = {}
+        self.suites: OrderedDict[str, Suite] = OrderedDict()
         self.cases: OrderedDict[tuple[str, str, str, int], list[CaseInputs]] = OrderedDict()
         self.expected: dict[tuple[str, CaseId], tuple[Any, Any, Any]] = {}
         self.limits: dict[tuple[str, CaseId], Limits] = {}
@@ -106,7 +120,7 @@ class Referee:
                     self.answer(self._do(Assignment.model_validate(job)))
                 except frames.Closed:
                     return
-                except (DeviceFault, SandboxFault) as fault:
+                except (DeviceFault, SandboxFault, EnvironmentFault) as fault:
                     self.answer(Answer(fault=str(fault)))
                 except Exception:
                     # Not the candidate's fault: the main process reports it as an internal error.
@@ -153,12 +167,23 @@ class Referee:
             self.device.close()
             self.device = None
 
+    def suite(self, spec: str) -> Suite:
+        """Return a suite by name, made once: a job names files that it has brought along by their contents."""
+        if spec not in self.suites:
+            self.suites[spec] = get_suite(spec)
+            while len(self.suites) > KEPT_SUITES:
+                self.suites.popitem(last=False)
+        self.suites.move_to_end(spec)
+        return self.suites[spec]
+
     def inputs(self, suite: str, operator: str, dtype: str, seed: int) -> list[CaseInputs]:
         """Return the cases of one operator and dtype, rebuilt or from memory."""
         key = (suite, operator, dtype, seed)
         if key not in self.cases:
-            self.cases[key] = list(get_suite(suite).materialise(operator, dtype, seed))
-            while len({k[1] for k in self.cases}) > KEPT_OPERATORS:
+            self.cases[key] = list(self.suite(suite).materialise(operator, dtype, seed))
+            while len({k[1] for k in self.cases}) > KEPT_OPERATORS or (
+                len(self.cases) > 1 and sum(map(self._kept_bytes, self.cases)) > KEPT_BYTES
+            ):
                 old, inputs = self.cases.popitem(last=False)
                 for item in inputs:
                     self.expected.pop((old[0], item.case), None)
@@ -166,9 +191,19 @@ class Referee:
         self.cases.move_to_end(key)
         return self.cases[key]
 
+    def _kept_bytes(self, key: tuple[str, str, str, int]) -> int:
+        """About how much is kept of one operator and dtype."""
+        found = 0
+        for inputs in self.cases[key]:
+            found += _nbytes([tuple(inputs.args), dict(inputs.kwargs)])
+            if (known := self.expected.get((key[0], inputs.case))) is not None:
+                results = [tensor for _, tensor in _codec.tensors_of(known[0], "")]
+                found += _nbytes(results) + BOUND_BYTES * sum(tensor.numel() for tensor in results)
+        return found
+
     def other_cases(self, known: CaseId, suite: str, job: JudgeJob) -> list[CaseInputs]:
         """Return those of a job's cases of a dtype, under its other seed, that give a result."""
-        source = get_suite(suite)
+        source = self.suite(suite)
         # Suites with cases of two kinds say how to rebuild the cheap ones, which come first, by themselves.
         for rebuild in (source.own_cases, source.materialise):
             found = [
@@ -182,7 +217,7 @@ class Referee:
 
     def drawn_cases(self, known: CaseId, suite: str, job: JudgeJob, count: int) -> list[CaseInputs]:
         """Return up to `count` more of a job's cases of a dtype under its other seed, dear to rebuild."""
-        drawn = get_suite(suite).drawn_cases(known.operator, known.dtype, job.fresh_seed, count)
+        drawn = self.suite(suite).drawn_cases(known.operator, known.dtype, job.fresh_seed, count)
         return [inputs for inputs in drawn if job.takes(known.dtype, inputs.case.index)]
 
 
@@ -210,7 +245,9 @@ class Judging:
         self.gate_launches = 0
         self.counters: list[dict[str, Any]] = []
         self.latest = Asked()
+        self.reached = space.MIDDLE  # up to where the inputs of this guest's calls lay
         self.reply: dict[str, Any] = {}  # the guest's latest
+        self.kernels_made = 0  # in calls that were rehearsed
         self.timed: list[CaseJudge] = []  # the gate's cases that passed
         self.isolation = ""
         self.guards = frozenset(job.guards)
@@ -220,6 +257,8 @@ class Judging:
         self.start_ms = 0.0  # fork, namespaces and loading of the candidate
         self.device_ms = 0.0  # start of a device process, where one was needed
         self.phases = Phases()
+        self.waiting: Waiting | None = None  # of the call that is under way
+        self.starved = False  # whether the latest call that was too late had too little of a processor
 
     def run(self) -> Verdict:
         """Judge case by case, stop at the first failure unless told to go on; then let the guards ask again."""
@@ -313,12 +352,11 @@ class Judging:
             guard = kind()
             if guard.id not in self.guards or not guard.applies(self):
                 continue
-            rerun, began = Rerunner(self), time.monotonic()
+            rerun, began = Rerunner(self, [case for case in passed if case.inputs.raises]), time.monotonic()
             try:
-                for cases in by_dtype.values():
-                    if (found := guard.sweep(rerun, cases)) is not None:
-                        outcome, case = found
-                        return outcome.with_call(case), case.inputs
+                if (found := guard.find(rerun, by_dtype)) is not None:
+                    outcome, case = found
+                    return outcome.with_call(case), case.inputs
             finally:
                 self.reruns[guard.id] = {"runs": rerun.runs, "seconds": round(time.monotonic() - began, 4)}
         return None
@@ -432,7 +470,18 @@ class Judging:
         )
 
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
-        """Have a guest call the wrapper, and decide what came of it; what was lost is started anew the next time."""
+        """Have a guest call the wrapper, and decide what came of it; what was lost is started anew the next time.
+
+        Where the call has no result in time, and its processes waited for a processor, it is made once more.
+        """
+        self.waiting = None
+        outcome = self._call(case, mode)
+        if outcome.kind == "timed_out" and self.starved and time.monotonic() < self.deadline:
+            outcome = self._call(case, mode)
+        return outcome
+
+    def _call(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
+        self.starved = False
         try:
             with self.phases("calls"):
                 request, payloads = case.request(self.job.limits.case_seconds)
@@ -483,21 +532,19 @@ class Judging:
         assert device is not None
         assert runner is not None
         _ = case.result_sizes  # computes the reference, which takes nothing of the candidate's time
-        with beside_others(self.referee.lock):
-            return self._exchanged(device, runner, case, mode, request, payloads, seconds)
-
-    def _exchanged(
-        self, device: Device, runner: Guest, case: CaseJudge, mode: dict[str, Any], request: dict[str, Any],
-        payloads: Any, seconds: float,
-    ) -> Outcome:  # fmt: skip
+        self.waiting = Waiting([*runner.pids, device.pid])
         deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
         request["bases"] = device.begin(mode, request["sizes"], payloads, deadline)
+        self.reached = max([self.reached, *map(operator.add, request["bases"], request["sizes"])])
         reply: dict[str, Any] = {}
         outputs: list[dict[str, Any]] = []
         lost: Outcome | None = None
         try:
-            runner.send(request, (), deadline)
-            reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+            # Nothing runs on the device before the wrapper has returned, but for those that read values.
+            with beside_others(self.referee.lock if self.reads.nbytes else ""):
+                deadline = time.monotonic() + seconds + GRACE_SECONDS
+                runner.send(request, (), deadline)
+                reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
             check_reply(reply)
             outputs = case.outputs(reply)
             check_inputs(reply, request)
@@ -507,14 +554,22 @@ class Judging:
             lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
         storages = reply.get("storages", []) if lost is None else []
         deadline += self.compiling.seconds - before  # the compiler has limits of its own
-        done, data = device.end(storages, outputs, deadline + (0.0 if lost is None else GRACE_SECONDS))
+        asked = time.monotonic()
+        with beside_others(self.referee.lock):
+            deadline += time.monotonic() - asked  # that a clock had the device alone
+            done, data = device.end(storages, outputs, deadline + (0.0 if lost is None else GRACE_SECONDS))
         self.phases.move(self.compiling.seconds - before, "compiler")
         if done["replace"]:
             self._drop()
         if done["tape"] and lost is None:
             data = self._keep_tape(case, data, done["tape"])
         self.launches += int(done["account"]["launches"])
-        self.latest, self.reply = Asked(done["account"], tuple(done["counters"])), reply
+        told = (*done["transcript"], ending(reply, done["names"]))
+        answers = None if done["answers"] is None else tuple(done["answers"])
+        self.latest = Asked(
+            done["account"], tuple(done["counters"]), tuple(request["bases"]), told, answers, bool(done["timed"])
+        )
+        self.reply = reply
         self.counters += [{"case": str(case.inputs.case), **counted} for counted in done["counters"]]
         broken = (done["error"] or {}).get("kind") in ("rule", "fault", "time")
         if lost is not None and not broken:
@@ -523,6 +578,55 @@ class Judging:
         printed = runner.output + done["printed"]
         with self.phases("comparison"):
             return failed or case.decide(reply, done, data, printed)
+
+    def rehearse(self, calls: Sequence[RehearsedCall]) -> tuple[list[tuple[str, ...]], Outcome | None]:
+        """Call the wrapper for what it asks the device for; return the lines of that, and what went wrong then.
+
+        For the wrapper these are calls like any other, but there are no inputs, and nothing runs.
+        """
+        seconds = self.job.limits.case_seconds
+        try:
+            if self.runner is None:
+                with self.phases("start"):
+                    failed = self._start(seconds)
+                if failed is not None:
+                    return [], failed
+            device, runner = self.referee.device, self.runner
+            assert device is not None
+            assert runner is not None
+            deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
+            asked = [one.to_json() for one in calls]
+            device.rehearse(asked, deadline)
+            new = {one.number: one.request for one in calls if one.number not in runner.cases}
+            runner.cases |= set(new)
+            request = {"cases": new, "calls": [one.to_guest() for one in calls], "seconds": seconds}
+            replies: list[dict[str, Any]] = []
+            lost: Outcome | None = None
+            try:
+                runner.send(request, (), deadline)
+                reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+                replies = check_replies(reply, asked)
+            except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
+                lost = self._lost(error, seconds, deadline + self.compiling.seconds - before)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
+            deadline += self.compiling.seconds - before + (0.0 if lost is None else GRACE_SECONDS)
+            done = device.told([reply.get("storages", []) for reply in replies], deadline)
+        except DeviceLost as lost_device:
+            return [], self._device_lost(lost_device, seconds)
+        self.kernels_made += int(done["kernels"])
+        told = [
+            call.wanted.told(one["transcript"], one["names"], call.plain(reply))
+            for call, one, reply in zip(calls, done["calls"], replies, strict=False)
+        ]
+        if lost is None and done["error"] is not None:
+            lost = cheated("stream", str(done["error"]["text"]))
+        return told, lost
+
+    def renew_guest(self) -> None:
+        """Have the next call made in a guest that has only loaded the candidate."""
+        runner, self.runner = self.runner, None
+        self._close(runner)
 
     def host_seconds(self, case: CaseJudge) -> float:
         """Seconds of one call of the wrapper in its guest, without what the device did meanwhile, and nothing decided.
@@ -537,13 +641,13 @@ class Judging:
             device, runner = self.referee.device, self.runner
             assert device is not None
             assert runner is not None
+            deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
+            request["bases"] = device.begin(self._mode(case), request["sizes"], payloads, deadline)
+            began = time.perf_counter()
+            runner.send(request, (), deadline)
+            runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+            taken = time.perf_counter() - began - (self.compiling.seconds - before)
             with beside_others(self.referee.lock):
-                deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
-                request["bases"] = device.begin(self._mode(case), request["sizes"], payloads, deadline)
-                began = time.perf_counter()
-                runner.send(request, (), deadline)
-                runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
-                taken = time.perf_counter() - began - (self.compiling.seconds - before)
                 done, _ = device.end([], [], time.monotonic() + seconds)
         except (DeviceLost, frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
             self._drop()
@@ -572,7 +676,7 @@ class Judging:
             self.runner = referee.worker(job.limits, stream)
         finally:
             stream.close()
-        self.isolation = self.runner.isolation
+        self.isolation, self.reached = self.runner.isolation, space.MIDDLE
         try:
             self.runner.send({"source": self.source, "compile_for": job.compile_for}, (), deadline)
             reply, _ = self.runner.receive(deadline, {referee.device.fd: referee.device.serve})
@@ -594,6 +698,7 @@ class Judging:
         try:
             # Python can crash over printing where a running program is: that end, too, is one of the time limit.
             if isinstance(error, frames.DeadlineExceeded) or time.monotonic() >= deadline - GRACE_SECONDS:
+                self.starved = self.waiting is not None and self.waiting.starved(seconds)
                 guest.kill()
                 text = f"no result after {seconds:g} s"
                 return Outcome("timed_out", text, log=guest.output)
@@ -605,9 +710,15 @@ class Judging:
 
     def _device_lost(self, lost: DeviceLost, seconds: float) -> Outcome:
         """The device process gave no answer: a kernel does not end, or has broken it."""
+        device = self.referee.device
+        if not lost.hangs and device is not None and memory_kills() > device.memory_kills:
+            self._drop()
+            raise DeviceFault(OUT_OF_MEMORY)
         output = self.runner.output if self.runner is not None else ""
+        starved = self.waiting is not None and self.waiting.starved(seconds)
         self._drop()
         if lost.hangs:
+            self.starved = starved
             return Outcome("timed_out", f"no result after {seconds:g} s: the device is still at work", log=output)
         return Outcome("crashed", f"{lost} while it worked for this candidate", log=output)
 
@@ -619,8 +730,7 @@ class Judging:
 
     def close(self) -> None:
         """End guest and compiler; both start again where they are needed."""
-        runner, self.runner = self.runner, None
-        self._close(runner)
+        self.renew_guest()
         self.compiling.close()
 
     def _close(self, guest: Guest | None) -> None:

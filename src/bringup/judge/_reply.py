@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from bringup.device.frames import TooLarge
 
+RETURNS = "returns "
 DEPTH = 64  # of a tree of values; each list of arguments takes two or three
 TEXTS = ("error", "raised", "family", "compile_log", "kernel", "unencodable")
 
@@ -27,6 +30,38 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
         _require(reply, name, _depth(reply.get(name)) <= DEPTH)
     _require(reply, "devices", isinstance(reply.get("devices") or [], list))
     return reply
+
+
+def check_replies(reply: dict[str, Any], inputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the answers to several calls, each checked; raises TooLarge or ValueError.
+
+    `inputs`: for each call `bases` and `sizes` of its arguments' storages.
+    """
+    found = reply.get("calls")
+    _require(reply, "calls", isinstance(found, list) and len(found) == len(inputs))
+    for one, request in zip(found or [], inputs, strict=True):
+        if not isinstance(one, dict):
+            raise ValueError("an answer that is no object")
+        check_inputs(check_reply(one), request)
+    return found or []
+
+
+def ending(reply: dict[str, Any], names: list[str]) -> str:
+    """How a call ended, in a line: what was raised, or the values and tensors that were returned.
+
+    `names`: of the storages of the answer, as a transcript has them.
+    """
+    if "error" in reply:
+        return f"raises {reply.get('raised') or 'an error'}"
+    if "unencodable" in reply:
+        return "returns what is no result"
+    return RETURNS + json.dumps(returned(reply, names), sort_keys=True)
+
+
+def returned(reply: dict[str, Any], names: list[str]) -> list[Any]:
+    """What was returned, and what is left of the arguments: two trees, and name and bytes of each storage in them."""
+    storages = [[name, nbytes] for name, (_, nbytes) in zip(names, reply.get("storages", []), strict=False)]
+    return [reply.get("result"), reply.get("after"), storages]
 
 
 def as_text(value: Any) -> Any:

@@ -8,9 +8,11 @@ import gc
 import signal
 import socket
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from bringup.device import frames
+from bringup.device.wire import Command
 from bringup.judge import _touch
 from bringup.judge._loader import FILENAME, load
 from bringup.targets import Target
@@ -45,6 +47,7 @@ class Guests:
         from triton.backends.compiler import GPUTarget
 
         from bringup.device.stream import Stream
+        from bringup.judge._rehearsing import Rehearsing
         from bringup.targets import gpu_target
 
         gc.freeze()  # freed parent objects must not run their finalisers here
@@ -64,33 +67,34 @@ class Guests:
             assert self.handles.stream is not None
             self.handles.stream.flush()  # what the module did belongs to no call
         frames.send(sock, {"ok": True})
+        rehearsing = Rehearsing(self.handles, self.device, self.answer)
         while True:
             try:
                 request, _ = frames.receive(sock)
             except frames.Closed:
                 return
             faulthandler.dump_traceback_later(request["seconds"], exit=False)
-            answer = self._call(wrapper, request)
+            answer = rehearsing.answer(wrapper, request) if "calls" in request else self.call(wrapper, request)
             faulthandler.cancel_dump_traceback_later()
             frames.send(sock, answer)
 
-    def _call(self, wrapper: Any, request: dict[str, Any]) -> dict[str, Any]:
+    def call(self, wrapper: Any, request: dict[str, Any]) -> dict[str, Any]:
         """Call the wrapper once on handles; describe what it returned."""
-        from bringup.judge import _codec
+        from bringup.judge._rehearsing import arguments
 
         storages = [self.handles.input(*pair) for pair in zip(request["bases"], request["sizes"], strict=True)]
-        made: dict[str, Any] = {}  # what is described alike is one tensor, as a caller would give it
+        args, kwargs = arguments(request, storages, self.device, {})
+        return self.answer(lambda: wrapper(*args, **kwargs), [args, kwargs], storages, flush=True)
 
-        def tensor(described: dict[str, Any]) -> Any:
-            key = repr(described)
-            if key not in made:
-                made[key] = _codec.tensor_on(storages, described)
-            return made[key]
+    def answer(
+        self, function: Callable[[], Any], arguments: list[Any], storages: list[Any], *, flush: bool = False
+    ) -> dict[str, Any]:
+        """Call a function; describe what it returned or raised, and what it has left of the arguments.
 
-        args = _codec.decode(request["args"], tensor, self.device)
-        kwargs = _codec.decode(request["kwargs"], tensor, self.device)
+        `flush`: what it asked for is sent before anything that it has returned dies.
+        """
         try:
-            result = wrapper(*args, **kwargs)
+            result = function()
         except BaseException as error:
             answer = {
                 "error": _traceback(error),
@@ -100,10 +104,12 @@ class Guests:
                 "kernel": self.frontend.latest,
             }
         else:
-            answer = self._results(result, [args, kwargs], storages)
+            answer = self._results(result, arguments, storages)
         try:
             assert self.handles.stream is not None
-            self.handles.stream.flush()
+            self.handles.stream.put(Command.RETURNED, b"")
+            if flush:
+                self.handles.stream.flush()
         except RuntimeError as error:
             answer = {"error": _traceback(error), "raised": type(error).__name__}
         return answer

@@ -9,14 +9,17 @@ from bringup.judge.guards._base import Check, Guard, Rerun, RuleOfStream, spread
 from bringup.judge.guards.compared import Aliasing, Launches, Mutation, Outputs, Provenance
 from bringup.judge.guards.contents import Contents
 from bringup.judge.guards.fresh import Fresh, Near
+from bringup.judge.guards.numbers import Numbers
+from bringup.judge.guards.rehearsed import Rehearsed
 from bringup.judge.guards.relaid import Relaid
 from bringup.judge.guards.repeat import Repeat
 from bringup.judge.guards.rules import HostBytes, Reads, State, Stream
 from bringup.judge.guards.shared import Shared
+from bringup.judge.guards.shuffled import Shuffled
 
 RULES: tuple[type[RuleOfStream], ...] = (Reads, HostBytes, Stream, State)
 CHECKS: tuple[type[Check], ...] = (Provenance, Outputs, Mutation, Aliasing, Launches)
-RERUNS: tuple[type[Rerun], ...] = (Fresh, Near, Repeat, Relaid, Shared, Contents)
+RERUNS: tuple[type[Rerun], ...] = (Fresh, Near, Repeat, Relaid, Shared, Contents, Numbers, Shuffled, Rehearsed)
 GUARDS: tuple[type[Guard], ...] = (*RULES, *CHECKS, *RERUNS)
 ALWAYS = (Stream.id, State.id)
 IDS: tuple[str, ...] = tuple(guard.id for guard in GUARDS)

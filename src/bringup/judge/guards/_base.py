@@ -8,7 +8,7 @@ Triton: the ids are words of the configuration.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -39,6 +39,13 @@ class Rerun(Guard):
     def applies(self, judging: Judging) -> bool:
         """Whether the guard has a meaning for this operator and target."""
         return True
+
+    def find(self, rerun: Rerunner, cases: Mapping[str, Sequence[CaseJudge]]) -> tuple[Outcome, CaseJudge] | None:
+        """Return what is wrong with the candidate, and for which of its cases, by dtype, all of which passed."""
+        for of_dtype in cases.values():
+            if (found := self.sweep(rerun, of_dtype)) is not None:
+                return found
+        return None
 
     def sweep(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> tuple[Outcome, CaseJudge] | None:
         """Return what is wrong with the candidate, and for which of the cases of one dtype, all of which passed."""

@@ -37,7 +37,7 @@ class Redraw(Rerun):
             for case in self.ordered(usable, chance, what)[:TRIES]:
                 made = self.make(rerun, case, what, chance)
                 if made is not None:
-                    outcome = rerun.found(self.id, made)
+                    outcome = self.found(rerun, made, what)
                     if outcome is not None:
                         return outcome, made
                     break
@@ -52,6 +52,10 @@ class Redraw(Rerun):
         return len(storages) == len(tensors) and 1 < sum(t.numel() for t in tensors) <= self.most and _plain(tensors)
 
     most = MOST
+
+    def found(self, rerun: Rerunner, made: CaseJudge, what: str) -> Outcome | None:
+        """Call the wrapper on what was drawn; return what is wrong."""
+        return rerun.found(self.id, made)
 
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
         """Return the cases that a draw may use, in the order in which it tries them."""

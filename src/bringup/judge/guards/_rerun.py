@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bringup.judge import _codec
-from bringup.judge._case import CaseJudge
-from bringup.judge._outcome import Outcome
+from bringup.device.transcript import apart, first_difference
+from bringup.errors import EnvironmentFault
+from bringup.judge import _circumstances, _codec
+from bringup.judge._case import Asked, CaseJudge
+from bringup.judge._circumstances import Varied
+from bringup.judge._outcome import Outcome, cheated
+from bringup.judge._rehearsal import Places, RehearsedCall, Wanted
+from bringup.judge._size_class import Made, made, same_class
 from bringup.suites import get_suite
 
 if TYPE_CHECKING:
     from bringup.judge._referee import Judging
     from bringup.suites import CaseInputs
+
+MOST_QUOTED = 160  # characters of a command in a message
 
 
 @dataclass(frozen=True)
@@ -27,23 +36,127 @@ class Run:
 
     outcome: Outcome
     tensors: tuple[tuple[str, torch.Tensor], ...]
+    asked: Asked = field(default_factory=Asked)
+    """What it asked the device for."""
+
+    @property
+    def transcript(self) -> tuple[str, ...]:
+        """All of it as text."""
+        return self.asked.transcript
+
+
+class Rehearsal:
+    """One case that can be called again and again for what its wrapper asks the device for; nothing runs."""
+
+    def __init__(
+        self, case: CaseJudge, number: int, request: dict[str, Any], wanted: Sequence[Wanted], varied: Varied | None
+    ) -> None:
+        """`number` is no other's; `varied`: what may be varied, None where nothing is."""
+        self.case, self.number, self.request, self._varied = case, number, request, varied
+        self.wanted = list(wanted)
+        """What it must ask for, by what its reads are answered with; empty where nobody knows, and nobody compares."""
+        self._latest: tuple[list[int], list[int]] | None = None  # addresses and sizes, of the latest usual arguments
+
+    def call(
+        self, chance: random.Random, places: Places, *, usual: bool = False, again: bool = False, failing: int = 0
+    ) -> RehearsedCall:
+        """Return a call with the arguments at drawn addresses, in drawn circumstances unless in the `usual` ones.
+
+        `again`: with the tensors of the call of this case before, if that left them as they were. `failing`: the number
+        of an allocation that finds no memory; what it asks for is then nobody's business.
+        """
+        sizes, bases = list(self.request["sizes"]), self.case.asked.bases
+        varied = None if usual else self._varied
+        around = _circumstances.drawn(chance, varied) if varied is not None else {}
+        if again and self._latest is not None:
+            lies, sizes = self._latest
+            around = {key: value for key, value in around.items() if key not in _circumstances.OF_TENSORS}
+            around["again"] = True
+        else:
+            if varied is not None:
+                sizes = _circumstances.larger(sizes, chance, varied)
+            lies = places.drawn(sizes, bases, chance)
+        if not around.keys() & set(_circumstances.OF_TENSORS):
+            self._latest = lies, sizes
+        if failing:
+            around["failing"] = failing
+        wanted = (
+            chance.choice(self.wanted) if self.wanted and not failing else Wanted((), self.case.asked.answers or ())
+        )
+        return RehearsedCall(self.number, self.request, lies, wanted, sizes, around)
+
+    def differs(self, guard: str, wanted: Wanted, told: Sequence[str], words: str) -> Outcome:
+        """Return the outcome of a call that asked for other things than it must."""
+        found = first_difference(wanted.transcript, told) or ("", "")
+        old, new = (line[:MOST_QUOTED] or "nothing more" for line in apart(*found))
+        text = f"{words} with the same arguments asks the device for other things: {new}; before: {old}"
+        return cheated(guard, text).with_call(self.case)
 
 
 class Rerunner:
     """The judge's side of reruns for one candidate."""
 
-    def __init__(self, judging: Judging) -> None:
-        """Rerun for a candidate whose cases have passed."""
-        self._judging = judging
+    def __init__(self, judging: Judging, refused: Sequence[CaseJudge] = ()) -> None:
+        """Rerun for a candidate whose cases have passed, some of them as `refused` as PyTorch does."""
+        self._judging, self.refused = judging, refused
         self.operator = judging.operator
         self.runs = 0
         self.random = random.Random(judging.job.fresh_seed)
+        self._numbers = itertools.count()
 
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Run:
         """Call the wrapper on a case in a mode (`order`: a seed)."""
         self.runs += 1
         outcome = self._judging.call(case, mode)
-        return Run(outcome, tuple(case.tensors_returned))
+        return Run(outcome, tuple(case.tensors_returned), self._judging.latest)
+
+    def rehearsal(self, case: CaseJudge) -> Rehearsal:
+        """Return what calls the wrapper on a case without running anything."""
+        request, _ = case.request(self._judging.job.limits.case_seconds)
+        wanted = Wanted(case.asked.transcript, case.asked.answers or ())
+        inputs, varied = case.inputs, None
+        if not inputs.raises:
+            varied = _circumstances.varied(
+                inputs.reference,
+                (case.args, case.kwargs),
+                writes=bool(
+                    self.operator.mutates or self.operator.writes or any(map(case.is_out, range(len(case.tensors))))
+                ),
+                plain="requires_grad" not in " ".join(wanted.transcript),
+            )
+        return Rehearsal(case, next(self._numbers), request, [wanted], varied)
+
+    def rehearsal_of(self, one: Rehearsal, request: dict[str, Any] | None) -> Rehearsal | None:
+        """Return what calls the wrapper like another, for a request that nobody has judged; None for none."""
+        return None if request is None else Rehearsal(one.case, next(self._numbers), request, (), None)
+
+    @property
+    def kernels_made(self) -> int:
+        """How many kernels guests have made in rehearsals up to now."""
+        return self._judging.kernels_made
+
+    def places(self) -> Places:
+        """Return where rehearsed calls may lie in the guest that there is."""
+        return Places(self._judging.reached)
+
+    def rehearse(self, calls: Sequence[RehearsedCall]) -> tuple[list[tuple[str, ...]], Outcome | None]:
+        """Make such calls, one after the other: what each asked for, and what went wrong behind these."""
+        self.runs += len(calls)
+        with self._judging.phases("calls"):
+            return self._judging.rehearse(calls)
+
+    @property
+    def call_seconds(self) -> float:
+        """Seconds that one call may take."""
+        return self._judging.job.limits.case_seconds
+
+    def late(self) -> bool:
+        """Whether the candidate has had all of its time."""
+        return time.monotonic() > self._judging.deadline
+
+    def renew_guest(self) -> None:
+        """Have the next call made in a guest that has only loaded the candidate."""
+        self._judging.renew_guest()
 
     def outcome(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
         """Return what such a call is worth."""
@@ -58,6 +171,7 @@ class Rerunner:
         judging, known = self._judging, case.inputs.case
         with judging.phases("inputs"):
             offered = judging.referee.other_cases(known, self.operator.suite, judging.job)
+            drawn = judging.referee.drawn_cases(known, self.operator.suite, judging.job, added)
         self.random.shuffle(offered)
         telling: list[CaseJudge] = []
         others: list[CaseJudge] = []
@@ -65,7 +179,6 @@ class Rerunner:
             (others if fresh.trivial() else telling).append(fresh)
             if len(telling) == count:
                 break
-        drawn = judging.referee.drawn_cases(known, self.operator.suite, judging.job, added)
         return [*(telling or others[:count]), *self._answered(drawn)]
 
     def _answered(self, cases: Iterable[CaseInputs]) -> Iterator[CaseJudge]:
@@ -85,6 +198,16 @@ class Rerunner:
                 return changed
         return None
 
+    def alike(self, one: CaseJudge, other: CaseJudge) -> bool:
+        """Whether two results have the same sizes, and the same numbers and truth values that are no tensors."""
+        told = [_codec.encode(case.answer(), _codec.Storages()) for case in (one, other)]
+        return bool(told[0] == told[1])
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes that a call may read."""
+        return self._judging.reads.nbytes
+
     def chance(self, guard: str, dtype: str, what: str) -> random.Random:
         """Return a generator for one draw: what comes of others changes nothing here."""
         return random.Random(f"{self._judging.job.fresh_seed} {guard} {dtype} {what}")
@@ -100,28 +223,60 @@ class Rerunner:
         made = self._judging.case(inputs, self._judging.expect_anew)
         return made if self._answers(made) else None
 
+    def renumbered(self, case: CaseJudge, args: Any, kwargs: Any, words: str) -> CaseJudge | None:
+        """Return the case with these arguments, whose tensors are its own; None where PyTorch refuses it."""
+        args, kwargs = _codec.clone_tree([tuple(args), dict(kwargs)])
+        inputs = replace(case.inputs, args=tuple(args), kwargs=kwargs, title=words)
+        made = self._judging.case(inputs, self._judging.expect_anew)
+        return made if self._answers(made) else None
+
+    def exact(self, case: CaseJudge) -> bool:
+        """Whether an exact reference says what is right, of the result itself."""
+        standard = case.inputs.standard
+        return standard is not None and standard.rule.kind != "undefined" and case.inputs.postprocess is None
+
+    def kind(self, case: CaseJudge) -> str:
+        """The class of the operator, as the table of classes has it."""
+        return "" if case.inputs.standard is None else case.inputs.standard.rule.kind
+
+    def made(self, case: CaseJudge) -> Made | None:
+        """Return the sizes of what the call makes, and how much that is; None where it cannot be said."""
+        return made(case.inputs.reference, case.args, case.kwargs)
+
+    def same_class(self, case: CaseJudge, before: Made | None, args: Any, kwargs: Any) -> bool:
+        """Whether a call with these arguments has results of the same sizes as the case, and takes not much more work.
+
+        Where the result of a case with tensors is a number or a truth value, it has no size.
+        """
+        if case.tensors and not _codec.tensors_of(case.answer(), ""):
+            return True
+        before = self.made(case) if before is None else before
+        return before is not None and same_class(before, made(case.inputs.reference, args, kwargs))
+
     def free(self, case: CaseJudge) -> bool:
         """Whether values of the case may be exchanged for others that occur in it, and the answer still be compared.
 
         The operator must ask for no structure, and have an exact reference; a function of the result that is compared
         in its place may know the old values.
         """
-        standard = case.inputs.standard
-        if standard is None or standard.rule.kind == "undefined" or case.inputs.postprocess is not None:
+        if not self.exact(case):
             return False
         return _free(self.operator.suite, self.operator.name) and _finite(t for _, t in case.tensors)
 
-    def fits(self, case: CaseJudge) -> bool:
-        """Whether the reference is right, finite and the same however arguments lie in memory, on other values."""
+    def fits(self, case: CaseJudge, *, finite: bool = True) -> bool:
+        """Whether the reference is right and the same however arguments lie in memory, on other values; and finite."""
         plain = self.exchanged(case, {n: _apart(t) for n, (_, t) in enumerate(case.tensors)}, "")
-        with contextlib.suppress(Exception):
+        try:
             limited = all(
                 limit is not None or not tensor.is_floating_point()
                 for (_, tensor), limit in zip(_codec.tensors_of(case.answer(), ""), case.limits.outputs, strict=True)
             )
             outputs = [tensor for _, tensor in _codec.tensors_of(case.answer(), "")]
-            return plain is not None and limited and _finite(outputs) and case.agrees(plain)
-        return False
+            return plain is not None and limited and (not finite or _finite(outputs)) and case.agrees(plain)
+        except EnvironmentFault:
+            raise
+        except Exception:  # whatever the reference raises on values that a guard has made
+            return False
 
     def told(self, family: str) -> bool:
         """Whether the suite's prompts speak of a family of tests."""
@@ -157,6 +312,8 @@ class Rerunner:
     def _answers(self, case: CaseJudge) -> bool:
         try:
             case.answer()
+        except EnvironmentFault:
+            raise
         except Exception:
             return False
         return True

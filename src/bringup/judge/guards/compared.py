@@ -18,7 +18,7 @@ class Aliasing(Check):
 
     id = "aliasing"
     catches = "inputs returned as outputs, one buffer returned twice, copies where a view is promised"
-    misses = "nothing: memory does not outlive a call"
+    misses = "a result kept for an object that is given again: `rehearsed`"
 
 
 class Outputs(Check):

@@ -1,4 +1,4 @@
-"""Kinds of contents: runs of equal values, zeros, few significant bits, operands that differ by a bit."""
+"""Kinds of contents: runs of equal values, zeros, few significant bits, operands a bit apart, other bits of NaN."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ RUNS = (4, 12)  # binary logarithms of the shortest run and the longest
 FEW = 16  # values: among fewer a round one may show nothing
 BITS = (1, 4)  # significant bits of a number that is cut
 SPARSE = (0.8, 0.99)  # share of the elements that are zero
+NANS = "NaNs"
 FLIPPED = 0.1  # and of those in which two operands differ
 
 
@@ -27,14 +28,18 @@ class Contents(Redraw):
     """More calls for each dtype with values that occur in the case, otherwise arranged or cut, as the seed draws it.
 
     Of operators whose arguments have no structure, where an exact reference says what is right. Integers of every
-    magnitude are the audit's: only a suite knows which integers may be any.
+    magnitude are the audit's: only a suite knows which integers may be any. NaNs get other signs and payloads where a
+    case has some, and the reference answers the same.
     """
 
     id = "contents"
-    catches = "short cuts for blocks of equal values, sparse ones, round numbers; near values that are taken for equal"
+    catches = (
+        "short cuts for blocks of equal values, sparse ones, round numbers; near values that are taken for equal; NaNs "
+        "told by their bits"
+    )
     misses = "values that are rarer"
     advice = "compute every element by the same formula"
-    draws = MappingProxyType(dict.fromkeys(("runs", "sparse", "round", "neighbours", "a bit apart"), "values"))
+    draws = MappingProxyType(dict.fromkeys(("runs", "sparse", "round", "neighbours", "a bit apart", NANS), "values"))
     most = 1 << 14
 
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
@@ -42,12 +47,18 @@ class Contents(Redraw):
         found = super().ordered(cases, chance, what)
         if what == "round":
             return sorted(found, key=lambda case: _moderate(case) < FEW)
+        if what == NANS:
+            return [case for case in found if any(bool(t.isnan().any()) for t in _floats(case).values())]
         if what not in ("runs", "sparse"):
             return sorted(found, key=lambda case: (not _pairs(case, range(len(case.tensors))), _moderate(case) < FEW))
         return sorted(found, key=lambda case: -largest(case))
 
     def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
         """Exchange the contents of every tensor of data."""
+        if what == NANS:
+            nans = {n: _other_nans(tensor, chance) for n, tensor in _floats(case).items()}
+            made = rerun.exchanged(case, nans, "with NaNs of other signs and payloads") if nans else None
+            return made if made is not None and made.agrees(case) else None
         if not rerun.free(case):
             return None
         if what in ("neighbours", "a bit apart"):
@@ -90,6 +101,30 @@ def _pairs(case: CaseJudge, numbers: Sequence[int]) -> list[tuple[int, int]]:
         for other, b in found
         if one < other and a.shape == b.shape and a.dtype == b.dtype and a.dtype is not torch.bool
     ]
+
+
+def _floats(case: CaseJudge) -> dict[int, torch.Tensor]:
+    """The tensors by number that can hold NaNs of several bits."""
+    return {
+        n: tensor
+        for n, (_, tensor) in enumerate(case.tensors)
+        if tensor.is_floating_point() and tensor.element_size() > 1 and not case.is_out(n)
+    }
+
+
+def _other_nans(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
+    """The tensor with other signs and payloads of its NaNs, which stay quiet."""
+    import torch
+
+    words = {2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+    width = 8 * tensor.element_size()
+    payload = -int(torch.tensor(torch.finfo(tensor.dtype).eps, dtype=torch.float64).log2()) - 1  # bits; one is "quiet"
+    whole = tensor.detach().clone(memory_format=torch.contiguous_format)
+    bits = whole.view(-1).view(words)
+    for place in whole.view(-1).isnan().nonzero().reshape(-1).tolist():
+        drawn = (int(bits[place]) % (1 << width - 1) >> payload << payload) | chance.getrandbits(payload)
+        bits[place] = drawn - (chance.getrandbits(1) << width - 1)
+    return whole
 
 
 def _moderate(case: CaseJudge) -> int:

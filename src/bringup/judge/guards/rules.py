@@ -16,9 +16,9 @@ class Reads(RuleOfStream):
 
 
 class HostBytes(RuleOfStream):
-    """Uploads, arguments of launches and constants in kernels are counted; for a factory they cannot hold its result.
+    """Uploads, arguments of launches and what kernels' texts say count; for a factory they cannot hold its result.
 
-    A call has 256 bytes, 64 for each of its numbers (sizes, strides and offsets of its tensors included), and 4 KiB
+    A call has 512 bytes, 64 for each of its numbers (sizes, strides and offsets of its tensors included), and 4 KiB
     where it has a tensor. An argument of a launch counts 8 bytes, one that the call's launches had before 1. Of these
     8 for each number and each tensor may be uploaded: tables of what the call says.
     """

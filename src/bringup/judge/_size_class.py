@@ -1,0 +1,59 @@
+"""Whether another number among the arguments of a call asks for results of other sizes, or for more work.
+
+The reference is asked on tensors without data (`meta`), so that a call which would need gigabytes is never made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from bringup.judge import _codec
+
+GROWTH = 2  # times as many elements as before: beyond, the number is a size
+
+# Of what a call makes: its results' sizes and dtypes, and how many elements its steps have made in all.
+Made = tuple[list[tuple[torch.Size, torch.dtype]], int]
+
+
+class _Count(TorchDispatchMode):  # type: ignore[misc]
+    """Counts the elements that operators return."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.elements += sum(tensor.numel() for _, tensor in _codec.tensors_of(result, ""))
+        return result
+
+
+def made(reference: Callable[..., Any], args: Any, kwargs: Any) -> Made | None:
+    """Return what a call makes; None where it cannot be said without data, or is refused."""
+    with contextlib.suppress(Exception), torch.no_grad(), torch.device("meta"), _Count() as count:
+        result = reference(*_without_data(args), **_without_data(kwargs))
+        return [(tensor.shape, tensor.dtype) for _, tensor in _codec.tensors_of(result, "")], count.elements
+    return None
+
+
+def same_class(one: Made | None, other: Made | None) -> bool:
+    """Whether the second call has results like the first, and takes not much more work."""
+    return one is not None and other is not None and one[0] == other[0] and other[1] <= GROWTH * one[1]
+
+
+def _without_data(tree: Any) -> Any:
+    if isinstance(tree, torch.Tensor):
+        return torch.empty_strided(tree.shape, tree.stride(), dtype=tree.dtype, device="meta")
+    if isinstance(tree, torch.device):
+        return torch.device("meta")
+    if isinstance(tree, dict):
+        return {key: _without_data(item) for key, item in tree.items()}
+    if isinstance(tree, list | tuple) and not isinstance(tree, torch.Size):
+        items = [_without_data(item) for item in tree]
+        return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
+    return tree

@@ -1,0 +1,288 @@
+"""Numbers among the arguments: an answer is right for others than those that the cases have."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from bringup.judge.guards._redraw import Redraw
+
+if TYPE_CHECKING:
+    import torch
+
+    from bringup.judge._case import CaseJudge
+    from bringup.judge._outcome import Outcome
+    from bringup.judge.guards._rerun import Rerunner
+
+FACTOR = 1.0  # binary logarithm of how much larger or smaller a number becomes, at most
+AROUND_ZERO = (0.125, 1.0)  # what a zero becomes
+ACROSS = (0.5, 5.0)  # binary logarithms of how far a number comes to lie from 1, on the other side of it
+FAR = (1e6, 1e-9, 1e4, 1e-4)
+SHIFTS = (1 << 16, 1 << 10)  # a whole number of more than 16 bits, and by how much more it may be
+WIDE = 40  # bits of one that is wider than an int32
+TINY, HUGE = (-34.0, -12.0), (1.0, 5.0)  # binary logarithms of tolerances
+CALLS = 3  # of the reference for one number
+FEW = 1 << 10  # elements of a case with other whole numbers
+
+ALL = "all numbers"
+NEAR = ("one number", ALL)
+SPECIAL = {"-0.0": -0.0, "NaN": math.nan, "infinity": math.inf, "-infinity": -math.inf}
+DISTANT = ("the other side of 1", "far", "extreme")
+WHOLE = ("a far whole number", "an extreme whole number")
+# For which classes: what computes may overflow on its way to a finite result, in whatever order it does that.
+SAFE = {
+    "NaN": ("exact",),
+    **dict.fromkeys(("infinity", "-infinity", "extreme"), ("exact", "exact_order")),
+    **dict.fromkeys(("far", *WHOLE), ("exact", "exact_order", "rounding", "accumulating")),
+}
+SIZES = ("own", "tiny", "huge")
+THRESHOLDS = {
+    f"{side} the {which} threshold, {size}": (place, size, side)
+    for place, which in enumerate(("first", "second"))
+    for size in SIZES
+    for side in ("within", "beyond")
+}
+_DEFAULT = re.compile(r"(\w+)(?:: ?[\w?]+)?\s*=\s*(-?[\d.]+(?:e[-+]?\d+)?)(?=[,)\s])")
+
+
+class Numbers(Redraw):
+    """More calls for each dtype with other numbers among the arguments, and with operands at such a number.
+
+    Asked for where the reference takes them, and an exact one says what is right. NaN, infinity and extremes are for
+    operators that compute nothing, far numbers for such that do so in one step; whole numbers, and such as are far from
+    those of the cases, for calls that have results of the same sizes with them, and no more work: else the number is a
+    size.
+    """
+
+    id = "numbers"
+    catches = (
+        "tables of the numbers that cases have: fills, factors, slopes; -0.0, NaN, infinity and the dtype's extremes "
+        "taken for others; a formula for one side of 1; whole numbers cut to few bits; tolerances that are not felt"
+    )
+    misses = "numbers that decide about sizes; several far numbers at once"
+    advice = "pass numbers to the kernel, and compute with them; none is special"
+    draws = MappingProxyType(dict.fromkeys((*NEAR, *SPECIAL, *DISTANT, *WHOLE, *THRESHOLDS), "values"))
+    most = 1 << 14
+
+    def takes(self, case: CaseJudge) -> bool:
+        """Whether a case may be asked for with other numbers; it needs no tensor."""
+        inputs = case.inputs
+        if inputs.raises or inputs.requires or inputs.notes.get("random"):
+            return False
+        return int(sum(t.numel() for _, t in case.tensors)) <= self.most
+
+    def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
+        """Cases first that give a number; what replaces NaN and infinity is felt where a case has some."""
+        is_one = _is_whole if what in WHOLE else _is_number
+
+        def lacks(case: CaseJudge) -> int:
+            given = what in THRESHOLDS or bool(_found([case.args, case.kwargs], is_one))
+            finite = what in SPECIAL and all(bool(t.isfinite().all()) for _, t in case.tensors)
+            return (not given) + finite
+
+        return sorted(super().ordered(cases, chance, what), key=lacks)
+
+    def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
+        """Draw one number anew, or all, or the operands at one."""
+        if not rerun.exact(case):
+            return None
+        if what in THRESHOLDS:
+            return self._at_threshold(rerun, case, chance, *THRESHOLDS[what])
+        if what in NEAR:
+            return self._near(rerun, case, what, chance)
+        if what in SAFE and rerun.kind(case) not in SAFE[what]:
+            return None
+        places = _places(rerun, case, _is_whole if what in WHOLE else _is_number)
+        if not places or (what in WHOLE and sum(t.numel() for _, t in case.tensors) > FEW):
+            return None
+        before = rerun.made(case) if case.tensors else None
+        for number, put in chance.sample(places, len(places)):
+            for other in list(_others(what, number, _dtype(case), chance))[:CALLS]:
+                args, kwargs = put(other)
+                if not rerun.same_class(case, before, args, kwargs):
+                    continue
+                words = f"with another number among the arguments ({other!r} for {number!r})"
+                made = rerun.renumbered(case, args, kwargs, words)
+                felt = made is not None and not made.same_bits(case)
+                if made is not None and felt and rerun.fits(made, finite=what not in SPECIAL):
+                    return made
+        return None
+
+    def found(self, rerun: Rerunner, made: CaseJudge, what: str) -> Outcome | None:
+        """A whole number with which a loop never ends is a size after all: nothing is said of it."""
+        outcome = super().found(rerun, made, what)
+        return None if outcome is not None and what in WHOLE and outcome.kind == "timed_out" else outcome
+
+    def _near(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
+        if what == ALL:
+            numbers = _numbers([case.args, case.kwargs])
+            if len(numbers) < 2:
+                return None
+            new = [_other(number, chance) for number in numbers]
+            args, kwargs = _exchanged([case.args, case.kwargs], iter(new))
+        else:
+            places = _places(rerun, case, _is_number)
+            if not places:
+                return None
+            number, put = chance.choice(places)
+            new = [_other(number, chance)]
+            args, kwargs = put(new[0])
+        told = ", ".join(f"{number:.6g}" for number in new)
+        made = rerun.renumbered(case, args, kwargs, f"with other numbers among the arguments ({told})")
+        return made if made is not None and rerun.fits(made) else None
+
+    def _at_threshold(
+        self, rerun: Rerunner, case: CaseJudge, chance: random.Random, place: int, size: str, side: str
+    ) -> CaseJudge | None:
+        """Give two like operands of a comparison, as far apart as one of its tolerances just allows, or does not."""
+        from bringup.judge import _thresholds
+
+        known = {name: value for name, value in _defaults(rerun).items() if _is_number(value) and value > 0}
+        given = {name: value for name, value in case.kwargs.items() if _is_number(value) and value > 0}
+        names = sorted({*known, *given})
+        pair = _like(rerun, case) if _compares(case) and place < len(names) else None
+        if pair is None:
+            return None
+        name, (one, other) = names[place], pair
+        number = {**known, **given}[name]
+        if size != "own":
+            number = 2 ** chance.uniform(*(TINY if size == "tiny" else HUGE))
+        kwargs = dict(case.kwargs) if size == "own" else {**case.kwargs, name: number}
+        for relative in (False, True):
+            operands = _thresholds.operands(case.tensors[one][1], number, chance, relative=relative)
+            words = f"with operands {side} what {name}={number:.6g} allows"
+            made = [rerun.exchanged(case, {one: moved, other: operands[0]}, words, **kwargs) for moved in operands[1:]]
+            if None in made or made[0].same_answer(made[1]):  # type: ignore[union-attr,arg-type]
+                continue
+            asked = made[side == "beyond"]
+            if asked is not None and rerun.fits(asked):
+                return asked
+        return None
+
+
+def _defaults(rerun: Rerunner) -> dict[str, float | int]:
+    """The numbers that the operator's signature has as defaults, by parameter; only of those that the wrapper has."""
+    return {
+        name: float(text) if "." in text or "e" in text else int(text)
+        for name, text in _DEFAULT.findall(rerun.operator.signature)
+        if name in rerun.parameters and text.strip("-.")
+    }
+
+
+def _places(
+    rerun: Rerunner, case: CaseJudge, is_one: Callable[[Any], bool]
+) -> list[tuple[Any, Callable[[Any], tuple[Any, Any]]]]:
+    """The numbers of one kind that a call has, or leaves at a default, and what makes a call with another."""
+    numbers = _found([case.args, case.kwargs], is_one)
+
+    def among(place: int) -> Callable[[Any], tuple[Any, Any]]:
+        def put(other: Any) -> tuple[Any, Any]:
+            new = iter([*numbers[:place], other, *numbers[place + 1 :]])
+            args, kwargs = _exchanged([case.args, case.kwargs], new, is_one)
+            return args, kwargs
+
+        return put
+
+    def beside(name: str) -> Callable[[Any], tuple[Any, Any]]:
+        return lambda other: (case.args, {**case.kwargs, name: other})
+
+    left = [(name, value) for name, value in _defaults(rerun).items() if is_one(value) and name not in case.kwargs]
+    return [(number, among(place)) for place, number in enumerate(numbers)] + [
+        (value, beside(name)) for name, value in left
+    ]
+
+
+def _like(rerun: Rerunner, case: CaseJudge) -> tuple[int, int] | None:
+    """The first two tensors of floating-point data that have the same shape, and some element."""
+    data = [n for n in rerun.data(case) if not case.is_out(n)]
+    for place, one in enumerate(data):
+        for other in data[place + 1 :]:
+            a, b = case.tensors[one][1], case.tensors[other][1]
+            if a.is_floating_point() and a.dtype == b.dtype and a.shape == b.shape and a.numel():
+                return one, other
+    return None
+
+
+def _compares(case: CaseJudge) -> bool:
+    """Whether the answer is a truth value, or a tensor of such."""
+    import torch
+
+    answer = case.answer()
+    return isinstance(answer, bool) or (isinstance(answer, torch.Tensor) and answer.dtype is torch.bool)
+
+
+def _dtype(case: CaseJudge) -> torch.dtype:
+    import torch
+
+    found: torch.dtype = getattr(torch, case.inputs.case.dtype)
+    return found
+
+
+def _others(what: str, number: Any, dtype: torch.dtype, chance: random.Random) -> Iterator[Any]:
+    """What a number may become, in the order in which it is tried."""
+    import torch
+
+    if what in SPECIAL:
+        yield SPECIAL[what]
+    elif what == "the other side of 1":
+        for _ in range(CALLS):
+            other = 2 ** chance.uniform(*ACROSS)
+            yield math.copysign(other if abs(number) < 1 else 1 / other, number)
+    elif what == "far":
+        yield from (math.copysign(far, number) for far in chance.sample(FAR, len(FAR)))
+    elif what == "extreme" and dtype.is_floating_point:
+        info = torch.finfo(dtype)
+        yield from chance.sample((info.max, info.min, info.tiny), 3)
+    elif what == "a far whole number":
+        size, more = SHIFTS
+        signs = chance.sample((1, -1), 2)
+        yield from (sign * (size + chance.randrange(more)) for sign in signs)
+    elif what == "an extreme whole number" and not dtype.is_floating_point and dtype is not torch.bool:
+        limits = torch.iinfo(dtype)
+        wide = chance.choice((1, -1)) * (1 << WIDE) + chance.randrange(1 << 16)
+        within = [limits.max, limits.min, *([wide] if limits.bits > WIDE else [])]
+        yield from chance.sample(within, len(within))
+
+
+def _other(number: float, chance: random.Random) -> float:
+    if not number:
+        return chance.uniform(*AROUND_ZERO)
+    return number * 2 ** chance.uniform(-FACTOR, FACTOR)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float and math.isfinite(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def _found(tree: Any, is_one: Callable[[Any], bool]) -> list[Any]:
+    """The numbers of one kind in a tree of arguments, depth first."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, list | tuple):
+        return [number for item in tree for number in _found(item, is_one)]
+    return [tree] if is_one(tree) else []
+
+
+def _numbers(tree: Any) -> list[float]:
+    """The finite floating-point numbers of a tree of arguments, depth first."""
+    return _found(tree, _is_number)
+
+
+def _exchanged(tree: Any, new: Any, is_one: Callable[[Any], bool] = _is_number) -> Any:
+    """The tree with its numbers of one kind, in that order, exchanged."""
+    if isinstance(tree, dict):
+        return {key: _exchanged(item, new, is_one) for key, item in tree.items()}
+    if not _found(tree, is_one):
+        return tree
+    if isinstance(tree, list | tuple):
+        items = [_exchanged(item, new, is_one) for item in tree]
+        return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
+    return next(new)

@@ -1,0 +1,101 @@
+"""Operators that may read: the same values in other places give the same sizes, and so the same commands."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bringup.device.transcript import kernels_of, told_by_data
+from bringup.judge.guards._base import Rerun, largest
+
+if TYPE_CHECKING:
+    import torch
+
+    from bringup.judge._case import CaseJudge
+    from bringup.judge._outcome import Outcome
+    from bringup.judge.guards._rerun import Rerunner
+
+DRAWN = 4  # cases of a dtype, small ones among them: little fits into what may be read
+TRIES = 12
+SMALL = 128  # elements: as many flags as may be read
+ZEROS = (0.3, 0.7)  # share of the elements that are zeros
+
+
+class Shuffled(Rerun):
+    """More calls whose values are those of a call before in other places, where sizes of the result are the same.
+
+    What was read (a size, a flag) is then the same, too, and so is all that the wrapper asks for. What differs is what
+    the host has computed from data: it may be as much as may be read.
+    """
+
+    id = "shuffled"
+    catches = "answers that the host makes of the bytes that it may read: places, orders, bits"
+    misses = "as many bytes as may be read"
+    advice = "read the size or the flag, and nothing else; where things are, a kernel must find out and use"
+
+    def applies(self, judging: Any) -> bool:
+        """Only what has been read can be made something of."""
+        return bool(judging.reads.nbytes)
+
+    def sweep(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> tuple[Outcome, CaseJudge] | None:
+        """Ask for drawn cases twice."""
+        chance = rerun.chance(self.id, cases[0].inputs.case.dtype, "")
+        kernels = {name for case in cases for name in kernels_of(case.asked.transcript)}
+        usable = [case for case in cases if largest(case) > 1 and not case.inputs.requires]
+        order = chance.sample(usable, len(usable))
+        found = 0
+        for case in sorted(order, key=lambda case: largest(case) > SMALL)[:DRAWN] + order[:TRIES]:
+            outcome = self._asked(rerun, case, chance, kernels)
+            if outcome is None:
+                continue
+            if isinstance(outcome, tuple):
+                return outcome
+            found += 1
+            if found == DRAWN:
+                break
+        return None
+
+    def _asked(
+        self, rerun: Rerunner, case: CaseJudge, chance: random.Random, kernels: set[str]
+    ) -> tuple[Outcome, CaseJudge] | bool | None:
+        """Return what is wrong, True where nothing is, None where the case cannot be asked."""
+        from bringup.judge._outcome import cheated
+
+        mixed = rerun.altered(case, lambda tensors: _mix(tensors, chance)) or case
+        moved = rerun.altered(mixed, lambda tensors: _shuffle(tensors, chance))
+        if moved is None or not rerun.alike(mixed, moved):
+            return None
+        one, other = rerun.call(mixed, {}), rerun.call(moved, {})
+        if not one.outcome.kind == other.outcome.kind == "passed":
+            return None  # a small error on changed values is the audit's business
+        told = told_by_data(one.transcript, other.transcript, kernels | kernels_of(one.transcript))
+        if told <= rerun.read_bytes:
+            return True
+        text = (
+            "with the same values in other places, and a result of the same sizes, the wrapper asks the device for "
+            f"other things: {told} bytes of arguments, grids, sizes and uploads differ, {rerun.read_bytes} may; the "
+            "host computes from what it reads"
+        )
+        return cheated(self.id, text).with_call(moved), moved
+
+
+def _mix(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
+    """Put zeros among the values of each tensor, in drawn places."""
+    import torch
+
+    generator = torch.Generator().manual_seed(chance.getrandbits(32))
+    for tensor in tensors:
+        if tensor.numel() > 1:
+            rest = torch.rand(tensor.shape, generator=generator) >= chance.uniform(*ZEROS)
+            tensor.copy_(rest if tensor.dtype is torch.bool else torch.where(rest, tensor, torch.zeros_like(tensor)))
+
+
+def _shuffle(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
+    """Put the values of each tensor into other places."""
+    import torch
+
+    generator = torch.Generator().manual_seed(chance.getrandbits(32))
+    for tensor in tensors:
+        order = torch.randperm(tensor.numel(), generator=generator)
+        tensor.copy_(tensor.clone().reshape(-1)[order].reshape(tensor.shape))

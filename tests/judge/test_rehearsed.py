@@ -1,0 +1,159 @@
+"""What a wrapper asks for follows from its arguments alone: state in Python is found, honest memories are not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from bringup_testkit import DOUBLE
+from judge_bench import Bench
+
+from bringup.candidate import Candidate
+from bringup.config import NO_CACHE, JudgeConfig
+from bringup.judge.guards import IDS
+from bringup.suites import get_suite
+from bringup.verdict import Verdict
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+HEAD = "def wrapper(input):\n"
+TUNER = (
+    '@triton.autotune(configs=[triton.Config({"BLOCK": 16}), triton.Config({"BLOCK": 32})], key=["n"])\n@triton.jit\n'
+)
+TABLE = "table = torch.tensor([x.numel(), DATA], dtype=torch.int64).to(x.device)\n    n = x.numel()"
+OTHERS = tuple(guard for guard in IDS if guard != "rehearsed")
+
+STATE = {
+    "a number of the call": ("calls = []\n", "calls.append(0)\n    grown = len(calls) > 300", "grown"),
+    "an address": ("", "grown = (input.data_ptr() >> 30) % 8 == 3", "grown"),
+    "an allocation's address": ("", "grown = torch.empty_like(input.contiguous()).data_ptr() >> 16 & 1", "grown"),
+    "the clock": ("import time\n", "", "time.perf_counter_ns()"),
+    "an earlier shape": ("old = [0]\n", "last, old[0] = old[0], input.dim()", "last"),
+    "an environment that is written": (
+        "import os\n", "k = int(os.environ.get('K', 0)) + 1\n    os.environ['K'] = str(k)", "k > 200",
+    ),
+    "gradients": ("", "", "input.requires_grad"),
+    "a class": ("", "", "type(input) is not torch.Tensor"),
+    "a version": ("", "", "input._version == 0"),
+    "a view": ("", "", "input._is_view()"),
+    "the size of a storage": ("", "", "input.untyped_storage().nbytes() > 4 * input.numel() * input.element_size()"),
+    "whether gradients are on": ("", "", "not torch.is_grad_enabled()"),
+    "the default dtype": ("", "", "torch.get_default_dtype() is torch.float64"),
+    "the object of the last call": (
+        "old = [None]\n", "again, old[0] = old[0] is input, input", "again",
+    ),
+    "an attribute of an argument": ("", "again = hasattr(input, 'seen')\n    input.seen = 1", "again"),
+    "the address of the last call": (
+        "old = [0]\n", "again, old[0] = old[0] == (input.data_ptr() or 1), input.data_ptr()", "again",
+    ),
+    "a result's address that comes again": (
+        "old = set()\n", "p = torch.empty(1, device=input.device).data_ptr()\n    again = p in old\n    old.add(p)",
+        "again",
+    ),
+    "an error": (
+        "busy = [0]\n", "again, busy[0] = busy[0], 1\n    input.dim()\n    busy[0] = 0", "again",
+    ),
+    "an allocation that failed": (
+        "busy = [0]\n", "again, busy[0] = busy[0], 1\n    input.new_empty(1)\n    busy[0] = 0", "again",
+    ),
+    "large sizes that come twice": (
+        "old = set()\n",
+        "again = input.numel() > 1 << 20 and input.shape in old\n    old.add(input.shape)", "again",
+    ),
+    "an id": ("", "", "id(input) // 16 % 16 == 5"),
+    "the depth of the stack": ("import inspect\n", "", "len(inspect.stack(0)) > 30"),
+    "a thread": ("import threading\n", "", "threading.current_thread() is not threading.main_thread()"),
+}  # fmt: skip
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def judge() -> AsyncIterator[Bench]:
+    async with Bench("vpe:pe64", JudgeConfig(kernel_cache=NO_CACHE)) as pool:
+        yield pool
+
+
+async def judged(pool: Bench, source: str, without: tuple[str, ...] = ()) -> Verdict:
+    return await pool.candidate(
+        Candidate(source=source), get_suite("tiny").operator("double"), without_guards=without, fresh_seed=13
+    )
+
+
+def with_number(top: str, line: str, number: str) -> str:
+    """The right kernel, with one number more among its arguments that it makes nothing of."""
+    source = DOUBLE.replace("(x, y, n, BLOCK", "(x, y, n, more, BLOCK").replace("v + v,", "v + v + 0 * more,")
+    source = source.replace("(x, y, n, more, BLOCK=16)", f"(x, y, n, int({number}), BLOCK=16)")
+    return top + source.replace(HEAD, f"{HEAD}    {line or 'pass'}\n")
+
+
+@pytest.mark.parametrize("what", STATE)
+async def test_a_wrapper_that_goes_by_anything_else_is_found(judge: Bench, what: str) -> None:
+    source = with_number(*STATE[what])
+    verdict = await judged(judge, source, OTHERS)
+    assert (verdict.kind, verdict.guard) == ("cheated", "rehearsed"), verdict.summary
+    assert "asks the device for other things" in verdict.summary
+    assert verdict.violations[0].advice
+    assert (await judged(judge, source, IDS)).passed
+
+
+async def test_what_is_only_timed_makes_no_result(judge: Bench) -> None:
+    launch = "kernel_double[(triton.cdiv(n, 16),)](x, y, n, BLOCK=16)"
+    source = DOUBLE.replace(launch, f"triton.runtime.driver.active.get_benchmarker()(lambda: {launch})")
+    verdict = await judged(judge, source, OTHERS)
+    assert (verdict.kind, verdict.guard) == ("wrong", ""), verdict.summary
+    assert verdict.cases_passed == 0
+
+
+HONEST = {
+    "nothing": DOUBLE,
+    "numbers kept by shape": "import functools\n\n@functools.lru_cache\ndef blocks(n):\n    return triton.cdiv(n, 16)\n"
+    + DOUBLE.replace("triton.cdiv(n, 16)", "blocks(n)"),
+    "a tuner": DOUBLE.replace("@triton.jit\n", TUNER).replace(
+        "[(triton.cdiv(n, 16),)](x, y, n, BLOCK=16)", "[lambda meta: (triton.cdiv(n, meta['BLOCK']),)](x, y, n)"
+    ),
+    "a tuner by a coarse key": DOUBLE.replace("@triton.jit\n", TUNER.replace('"n"', '"y"')).replace(
+        "[(triton.cdiv(n, 16),)](x, y, n, BLOCK=16)", "[lambda meta: (triton.cdiv(n, meta['BLOCK']),)](x, y, n)"
+    ),
+    "a kernel by alignment": DOUBLE.replace("n = x.numel()", "n = x.numel()\n    b = 16 << int(x.data_ptr() % 64 == 0)")
+    .replace("cdiv(n, 16)", "cdiv(n, b)").replace("BLOCK=16", "BLOCK=b"),
+    "a table that is kept": "tables = {}\n"
+    + DOUBLE.replace(
+        "    n = x.numel()\n",
+        "    n = x.numel()\n    t = tables.setdefault(n, torch.tensor([n], device='cpu')).to(x.device)\n",
+    ),
+    "gradients that are switched off": DOUBLE.replace(
+        HEAD, f"{HEAD}    with torch.no_grad():\n        y = double(input.detach())\n"
+        "    return y.requires_grad_() if input.requires_grad else y\n\n\ndef double(input):\n",
+    ),
+    "arguments in a list": "old = [None]\n" + DOUBLE.replace(HEAD, f"{HEAD}    old[0] = input\n"),
+    "addresses in a table": DOUBLE.replace(
+        "    n = x.numel()\n", "    n = x.numel()\n    torch.tensor([x.data_ptr()], device='cpu').to(x.device)\n"
+    ),
+    "launches kept by layout and alignment": "kept = {}\n"
+    + DOUBLE.replace(
+        "    n = x.numel()\n",
+        "    n = x.numel()\n    k = x.shape, x.stride(), x.dtype, x.data_ptr() % 64\n"
+        "    grid = kept.setdefault(k, (triton.cdiv(n, 16),))\n",
+    ).replace("(triton.cdiv(n, 16),)](", "grid]("),
+    "once more where there was no memory": "import gc\n"
+    + DOUBLE.replace(
+        HEAD,
+        f"{HEAD}    try:\n        torch.empty_like(input)\n"
+        "    except torch.OutOfMemoryError:\n        gc.collect()\n",
+    ),
+    "a flag that is taken back": "busy = []\n"
+    + DOUBLE.replace(
+        HEAD,
+        f"{HEAD}    busy.append(1)\n    try:\n        return double(input, len(busy))\n"
+        "    finally:\n        busy.pop()\n\n\ndef double(input, flags):\n",
+    ).replace("(triton.cdiv(n, 16),)", "(triton.cdiv(n, 16) * flags,)"),
+    "garbage that is collected": "import gc\nkept = []\n"
+    + DOUBLE.replace(HEAD, f"{HEAD}    kept.append(input)\n    len(kept) % 7 or kept.clear() or gc.collect()\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HONEST)
+async def test_honest_memories_pass(judge: Bench, what: str) -> None:
+    verdict = await judged(judge, HONEST[what])
+    assert verdict.passed, f"{verdict.kind} {verdict.guard}: {verdict.summary}"
+    assert verdict.environment.reruns["rehearsed"]["runs"] >= 800
