@@ -17,9 +17,11 @@ from typer.testing import CliRunner
 
 from bringup.cli.main import build_app
 from bringup.coverage import OperatorResult, Results
+from bringup.coverage._serving import missing_overload
 from bringup.coverage.measuring import CoverageError, CoverageFault, Setting, measure
 from bringup.coverage.records import Form
 from bringup.errors import BringupError
+from bringup.library import NotServed
 
 pytestmark = pytest.mark.slow
 TARGET = "vpe:permissive"
@@ -45,9 +47,16 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_library(tmp_path_factory.mktemp("library") / "kernels", KERNELS).path
 
 
+@pytest.fixture(scope="module")
+def with_gradients(kernels: Path) -> dict[str, OperatorResult]:
+    return measured(Setting(TARGET, kernels, gradients=True), "mul", "addmm", "view", "atan", "nn.functional.relu")
+
+
 @pytest.mark.timeout(600)
-def test_names_are_covered_by_their_own_kernel_by_others_or_without_any(kernels: Path) -> None:
-    found = measured(Setting(TARGET, kernels, gradients=True), "mul", "addmm", "view", "atan")
+def test_names_are_covered_by_their_own_kernel_by_others_or_without_any(
+    with_gradients: dict[str, OperatorResult],
+) -> None:
+    found = with_gradients
     own, composed, none, lacking = found["mul"], found["addmm"], found["view"], found["atan"]
     assert (own.status, own.how) == ("covered", "own")
     assert set(own.forms) == {"call", "in-place", "out=", "gradient"}
@@ -62,14 +71,16 @@ def test_names_are_covered_by_their_own_kernel_by_others_or_without_any(kernels:
 
 
 @pytest.mark.timeout(600)
-def test_every_case_of_the_gate_is_run(kernels: Path) -> None:
+def test_every_case_of_the_gate_is_run_and_workers_leave_nothing_behind(kernels: Path) -> None:
     from bringup.suites import get_suite
 
+    before = len(os.listdir("/proc/self/fd"))
     found = measured(Setting(TARGET, kernels), "mul", "atan")
     for name, result in found.items():
         operator = get_suite("opinfo").operator(name)
         assert result.forms["call"].total == sum(operator.own_counts.values())
         assert "gradient" not in result.forms
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 @pytest.mark.timeout(600)
@@ -120,6 +131,16 @@ def test_a_crash_and_a_hang_are_results_of_their_cases_and_the_next_operator_is_
 
 
 @pytest.mark.timeout(600)
+def test_an_error_that_is_its_own_cause_has_an_end() -> None:
+    one, other = ValueError("one"), NotServed("no kernel for aten::add.out")
+    other.overload = "add.out"
+    one.__cause__ = one
+    assert missing_overload(one) is None
+    one.__cause__ = other
+    other.__cause__ = one
+    assert missing_overload(one) == "add.out"
+
+
 def test_all_that_a_decomposition_lacks_is_found(tmp_path: Path) -> None:
     library = make_library(tmp_path / "kernels", {"mm.out": MM})
     found = measured(Setting(TARGET, library.path), "addcmul")["addcmul"]
@@ -174,8 +195,8 @@ def test_another_library_is_measured_the_same_way(
 
 
 @pytest.mark.timeout(600)
-def test_what_gradients_alone_lack_is_told_apart(kernels: Path) -> None:
-    found = measured(Setting(TARGET, kernels, gradients=True), "nn.functional.relu", "atan")
+def test_what_gradients_alone_lack_is_told_apart(with_gradients: dict[str, OperatorResult]) -> None:
+    found = with_gradients
     relu = found["nn.functional.relu"]
     assert relu.forms["call"].passed == relu.forms["call"].total
     found_atan = found["atan"]
@@ -344,9 +365,3 @@ def test_what_pytorch_computes_itself_is_no_kernel_of_the_library() -> None:
         assert {"mul.Tensor", "sum.dim_IntList"} <= trace.builtins
     finally:
         library._destroy()
-
-
-def test_workers_leave_nothing_behind(kernels: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
-    measured(Setting(TARGET, kernels), "t")
-    assert len(os.listdir("/proc/self/fd")) <= before

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from library_kernels import KERNELS, MUL, RELU
 from library_testkit import make_library
 
+from bringup.library import Library
+from bringup.library.adding import add_unjudged
 from bringup.library.bisecting import Fault, Setting, find, first_call, smallest
 
 NAMES = [f"op{i}" for i in range(40)]
@@ -138,12 +140,16 @@ def test_programs_that_cannot_be_bisected(tmp_path: Path) -> None:
     code, _, log = bisect(tmp_path, {}, "accuracy")
     assert code == 2
     assert "name 'accuracy' is not defined; the program has" in log
+    library = Library.open(tmp_path / "kernels")
+    library.remove(library.of("relu")[0])
+    add_unjudged(library, "relu", RELU, origin="a test")
     script = tmp_path / "random.py"
     script.write_text("import torch, os\nloss = int.from_bytes(os.urandom(4), 'big')\n")
     command = [sys.executable, "-m", "bringup.cli.main", "bisect", "-l", str(tmp_path / "kernels"), str(script)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "two equal runs on the CPU give different values" in done.stderr
+    assert "not judged, so they do not serve: relu; --unjudged lets them" in done.stderr
     script.write_text("import torch\nraise SystemExit(3)\n")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2

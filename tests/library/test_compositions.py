@@ -142,6 +142,18 @@ def test_linear_with_out_rounds_once(on: Any) -> None:
     assert bool((off <= exact.abs() * 2.0**-8 + size * 2.0**-18).all())
 
 
+def test_conj_physical_with_out_copies_what_is_real(on: Any) -> None:
+    x = torch.randn(3, 4).t()
+    given = torch.empty(0, device="vpe")
+    found = torch.conj_physical(x.to("vpe"), out=given)
+    assert found is given
+    torch.testing.assert_close(given.cpu(), x, rtol=0, atol=0)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.conj_physical(x.to("vpe"), out=torch.empty(4, 3, dtype=torch.int64, device="vpe"))
+    assert on.compositions["conj_physical.out"] == 1
+    assert not on.calls()
+
+
 def test_mode_with_out(on: Any) -> None:
     x = torch.tensor([[3, 1, 3, 2], [5, 5, 4, 4]])
     outs = torch.empty(0, dtype=torch.int64, device="vpe"), torch.empty(0, dtype=torch.int64, device="vpe")

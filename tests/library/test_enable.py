@@ -288,8 +288,9 @@ def test_a_kernel_that_fails_in_the_middle_of_backward(tmp_path: Path, body: str
     with bringup.enable(library, device="vpe:permissive"):
         x = torch.randn(4).to("vpe").requires_grad_()
         loss = torch.relu(x).sum()
-        with pytest.raises(kind, match=said):
+        with pytest.raises(kind, match=said) as caught:
             loss.backward()
+        assert caught.value.__cause__ is not caught.value  # who follows the chain comes to its end
         same(x.detach() + 1, x.detach().cpu() + 1)  # the process and the device live
 
 
@@ -313,6 +314,40 @@ def test_a_parameter_that_the_kernel_lacks(tmp_path: Path) -> None:
         same(x + x, torch.full((3,), 2.0))
         with pytest.raises(KernelFailed, match="does not take 'alpha'"):
             torch.add(x, x, alpha=2)
+
+
+TRIANGLE = """
+@triton.jit
+def kernel(out, n: tl.constexpr):
+    row = tl.arange(0, 2)[:, None]
+    col = tl.arange(0, 2)[None, :]
+    tl.store(out + row * n + col, (row + col * 0).to(out.dtype.element_ty))
+
+def wrapper(row, col, offset=0, *, dtype=torch.int64, layout=None, device=None, pin_memory=None):
+    out = torch.empty((2, row), dtype=dtype, device=device)
+    kernel[(1,)](out, 2)
+    return out
+"""
+
+
+def test_a_dtype_that_is_a_default_reaches_the_kernel_as_a_dtype(tmp_path: Path) -> None:
+    # PyTorch's schema has the number 4 there, and the dispatcher leaves out an argument that equals its default.
+    library = Library.create(tmp_path / "kernels", "vpe:permissive")
+    found = {"dtype": ("int32",)}
+    judged = {"int64": 1, "int32": 1}
+    add_judged(library, bundle("tril_indices", TRIANGLE, passed_by_dtype=judged, argument_dtypes=found), origin="t")
+    narrow = Library.create(tmp_path / "narrow", "vpe:permissive")
+    add_judged(
+        narrow, bundle("tril_indices", TRIANGLE, passed_by_dtype={"int32": 1}, argument_dtypes=found), origin="t"
+    )
+    with bringup.enable(library, device="vpe:permissive"):
+        for dtype in (torch.int64, torch.int32):
+            assert torch.tril_indices(2, 1, dtype=dtype, device="vpe").dtype is dtype
+        assert torch.tril_indices(2, 1, device="vpe").dtype is torch.int64
+    with bringup.enable(narrow, device="vpe:permissive"):
+        assert torch.tril_indices(2, 1, dtype=torch.int32, device="vpe").dtype is torch.int32
+        with pytest.raises(NotServed, match="'dtype' is int64 and the kernel was judged with only int32"):
+            torch.tril_indices(2, 1, device="vpe")
 
 
 def test_variants_by_dtype_and_size_with_the_kernel_for_all_behind(tmp_path: Path) -> None:

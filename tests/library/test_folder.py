@@ -15,8 +15,8 @@ from bringup.candidate import Candidate
 from bringup.cli.main import build_app
 from bringup.errors import BringupError
 from bringup.judge.evidence import write_evidence
-from bringup.library import Library, LibraryError, When, parse_when
-from bringup.library.adding import add_judged, add_unjudged
+from bringup.library import Library, LibraryError, When, parse_when, schemas
+from bringup.library.adding import add_judged, add_unjudged, check_overload
 
 
 def run(*arguments: object) -> tuple[int, str]:
@@ -46,7 +46,7 @@ def test_an_edited_kernel_is_refused(folder: Path) -> None:
     path.write_text(path.read_text().replace("BLOCK=64", "BLOCK=32"))
     entry = library.find("add.out")
     assert entry is not None
-    with pytest.raises(LibraryError, match=r"add\.out/kernel\.py: was edited or damaged.*bringup library add"):
+    with pytest.raises(LibraryError, match=r"add\.out/kernel\.py: was edited or damaged.*library add .* --replace"):
         library.source(entry)
     assert list(library.problems()) == ["add.out"]
     code, said = run("library", "verify", "-l", folder)
@@ -63,6 +63,20 @@ def test_missing_files_and_strangers_are_told(folder: Path) -> None:
     assert set(problems) == {"mm.out", "relu", "stranger"}
     assert "restore it" in problems["relu"]
     assert "never loaded" in problems["stranger"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("add.Tensr", "no ATen overload of torch .*; add has add.Scalar, .*add.Tensor, add.out"),
+        ("gelu_backwards", "no ATen operator of torch .*; did you mean gelu_backward"),
+        ("frobnicate.out", "no ATen operator"),
+    ],
+)
+def test_a_name_that_pytorch_does_not_have(name: str, said: str) -> None:
+    for ask in (schemas.operator, check_overload):
+        with pytest.raises(LibraryError, match=said):
+            ask(name)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +288,24 @@ def test_reading_a_library_imports_neither_torch_nor_pydantic(folder: Path) -> N
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_what_was_judged_before_an_interruption_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bringup.cli import _library
+
+    async def judge(sources: Any, suite: str, target: str, jobs: int, shows: bool, take: Any) -> Any:
+        take(1, bundle(sources[1][0], sources[1][1], cases_total=9, passed_by_dtype={"float32": 9}))
+        take(0, bundle(sources[0][0], sources[0][1], kind="wrong", passed_by_dtype={"float32": 3}))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_library, "judge", judge)
+    first, second, *others = Library.open(folder).entries
+    code, _ = run("library", "verify", "-l", folder, "--judge", "--record", "--target", "vpe:permissive")
+    assert code == 130
+    found = Library.open(folder)
+    assert found.problems() == {}
+    cases = {entry.overload: entry.judged[0].cases for entry in found.entries}
+    assert cases == {entry.overload: 9 if entry == second else 7 for entry in (first, second, *others)}
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from bringup.library import Library
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,3 +52,21 @@ def test_a_missing_kernel_is_an_error_and_not_the_cpu(tmp_path: Path) -> None:
     done = run("examples/train_gpt.py", "--steps", "1", "--library", str(tmp_path / "kernels"))
     assert done.returncode != 0
     assert "no kernel for aten::mul.out" in done.stderr
+
+
+def test_commands_read_what_ships_where_there_is_no_other(tmp_path: Path) -> None:
+    def here(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "bringup.cli.main", *arguments],
+            capture_output=True, text=True, cwd=tmp_path, check=False,
+            env={key: value for key, value in os.environ.items() if key != "BRINGUP_LIBRARY"},
+        )  # fmt: skip
+
+    done = here("library", "list", "add.out", "--json")
+    assert json.loads(done.stdout)["library"] == str(ROOT / "kernels"), done.stderr
+    done = here("library", "remove", "add.out")  # what changes a library means the one here alone
+    assert done.returncode == 2
+    assert "no kernel library" in done.stderr
+    assert (ROOT / "kernels" / "add.out" / "kernel.py").is_file()
+    Library.create(tmp_path / "kernels", "vpe:pe64")
+    assert json.loads(here("library", "list", "--json").stdout)["library"] == str((tmp_path / "kernels").resolve())

@@ -22,7 +22,7 @@ from bringup.models.recipe import Generated, Recipe, Tolerance
 from bringup.models.training import Trained, train
 
 KERNELS = Path(__file__).parents[2] / "kernels"
-OWN = [name for name in catalog.names() if not name.startswith(("transformers", "timm"))]
+OWN = [name for name in catalog.names() if name.partition("-")[0] not in catalog.PACKAGES]
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +239,40 @@ def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"timm is not installed.*bringup\[models\]"):
         catalog.get("timm-vit")
+    with pytest.raises(ConfigError, match=r"diffusers is not installed.*bringup\[models\]"):
+        catalog.chosen(["diffusers-unet"])
     assert catalog.chosen(["gpt", "all", "gpt"]) == ["gpt", *(n for n in OWN if n != "gpt")]
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("timm", "timm does not import: RuntimeError: operator nms does not exist"),
+        ("torchvision", "torchvision does not import: RuntimeError: .*built for this torch"),
+    ],
+)
+def test_packages_that_do_not_fit(broken: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = {"timm", "torchvision"}
+    for name in packages:
+        (tmp_path / f"{name}.py").write_text(
+            "raise RuntimeError('operator nms\\ndoes not exist')\n" if name == broken else ""
+        )
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    catalog._import_error.cache_clear()
+    try:
+        for _ in range(2):
+            with pytest.raises(ConfigError, match=said):
+                catalog.get("timm-vit")
+        assert "timm-vit" not in catalog.chosen(["all"])
+        listed = CliRunner().invoke(build_app(), ["models", "list", "--json"])
+        row = next(one for one in json.loads(listed.output) if one["name"] == "timm-vit")
+        assert "does not import" in row["problem"]
+        assert row["needs"] == []
+    finally:
+        catalog._import_error.cache_clear()
+        for name in packages:
+            sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize(

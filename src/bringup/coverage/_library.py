@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 
 from bringup.candidate import digest
 from bringup.library import Library
 from bringup.library._index import INDEX
-from bringup.library.enabling import VARIABLE, default_library
+from bringup.library.enabling import library_of_command
 
 
 def chosen_library(given: Path | None) -> tuple[Path | None, str]:
@@ -19,11 +18,7 @@ def chosen_library(given: Path | None) -> tuple[Path | None, str]:
     `given`, else `$BRINGUP_LIBRARY` (set to nothing: none), else `kernels` here, else the one that ships. Raises
     LibraryError for a folder that is no library.
     """
-    path = given
-    if path is None and VARIABLE not in os.environ and (Path("kernels") / INDEX).is_file():
-        path = Path("kernels")
-    if path is None:
-        path = default_library()
+    path = given if given is not None else library_of_command()
     if path is None:
         return None, ""
     opened = Library.open(path)

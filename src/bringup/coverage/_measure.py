@@ -188,7 +188,9 @@ def _limits(case: FormCase, expected: tuple[Any, Any, Any], *, arithmetic: Arith
     if [(t.dtype, t.shape) for t in outputs] != [(t.dtype, t.shape) for t in same]:
         return Limits(nothing, ())
     found = limits_of(case.same_as, plain, arithmetic)
-    return Limits(found.outputs, found.after)  # tensors of `out=` stand behind the arguments that both calls have
+    return Limits(
+        found.outputs, found.after, functions=found.functions
+    )  # tensors of `out=` stand behind the arguments that both calls have
 
 
 def run_quietly(case: FormCase, serving: Serving) -> None:

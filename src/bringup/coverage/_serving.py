@@ -51,7 +51,9 @@ class Serving(Protocol):
 
 def missing_overload(error: BaseException | None) -> str | None:
     """Return the overload for lack of which a call failed, or None where it failed for another reason."""
-    while error is not None:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:  # code that is measured may make a chain without end
+        seen.add(id(error))
         if isinstance(error, NotServed) and error.overload:
             return error.overload
         if isinstance(error, NotImplementedError | RuntimeError) and (found := _NAMED.search(str(error))):

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from bringup.coverage.missing import serving
 from bringup.coverage.records import Header, OperatorResult, chosen_failures
 from bringup.errors import ConfigError
+from bringup.library.compositions import OURS
 from bringup.library.routing import DEVICE_OWN
 
 
 def kept(results: Mapping[str, OperatorResult], old: Header, new: Header, source: str) -> dict[str, OperatorResult]:
     """Return the results that measuring again would give again: those that no changed kernel concerns.
 
-    A changed kernel concerns what called it or lacked it, in any form; what failed otherwise is always measured again.
+    A changed kernel concerns what called it or lacked it, in any form; what failed otherwise is always measured again,
+    as is what lacked a kernel that a composition of ours replaces now.
     A kernel of an operator that PyTorch composes itself, or of what the device does by itself, may concern any name.
 
     Raises ConfigError where the two measurements differ in more than the library, or where the old one does not say of
@@ -55,4 +57,9 @@ def _mentioned(result: OperatorResult) -> set[str]:
 
 
 def _concerned(result: OperatorResult, touched: set[str]) -> bool:
-    return result.status == "failed" or bool(touched & _mentioned(result))
+    return result.status == "failed" or bool(touched & _mentioned(result)) or _composed_now(result)
+
+
+def _composed_now(result: OperatorResult) -> bool:
+    """Whether a name lacked an overload as such that a composition of ours serves now."""
+    return any(tuple(parts) == (name,) and name in OURS for name, parts in result.needs.items())

@@ -33,16 +33,20 @@ def unknown(entry: Entry, schema: Schema, values: Sequence[Any], results: Iterab
     """Say which argument of a call has a dtype that no judged case gave it; "" where there is none.
 
     `values` are the inputs in the schema's order, for all of the kernel's parameters but its outputs; `results` are
-    the dtypes that its outputs have.
+    the dtypes that its outputs have. A dtype that the schema has as default need not have been written out: cases in
+    it leave it out.
     """
     known = judged_with(entry)
     if not known:
         return ""
+    whole = {dtype for judged in entry.judged for dtype in judged.dtypes}
     given = [*zip(schema.inputs, map(_dtypes, values), strict=False)]
     given += [(parameter, {dtype}) for parameter, dtype in zip(schema.outs, results, strict=False)]
     for parameter, dtypes in given:
         place = str(schema.parameters.index(parameter))
         judged = known.get(place, frozenset()) | known.get(parameter.name, frozenset())
+        if isinstance(parameter.default, torch.dtype):
+            judged |= {name_of(parameter.default)} & whole
         for dtype in sorted(map(name_of, dtypes)):
             if dtype not in judged:
                 those = f"only {', '.join(sorted(judged))}" if judged else "none at all"

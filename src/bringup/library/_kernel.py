@@ -62,7 +62,10 @@ class Kernel:
         except KernelFailed:
             raise
         except Exception as error:
-            raise self._failure(error) from error
+            failure = self._failure(error)
+            if failure is error:
+                raise  # `from error` would make it its own cause: a chain without end
+            raise failure from error
         finally:
             stack.pop()
 

@@ -312,11 +312,16 @@ def _nan(value: Any) -> Any:
 
 def warm(device: str) -> None:
     """Import once what every trial needs; starts no threads, and computes nothing."""
-    import torch  # noqa: F401
+    import torch
     import triton  # noqa: F401
 
     from bringup import vpe
-    from bringup.vpe import device as _device  # noqa: F401
+    from bringup.library import _forms, _kernel, _replay, compositions, enabling  # noqa: F401
+    from bringup.targets import vpe as _vpe  # noqa: F401
+    from bringup.vpe.device import autocast, fallback, module, patches, sparse  # noqa: F401
 
+    # The first question for a shape imports PyTorch's tracer and SymPy: seconds.
+    torch.broadcast_shapes((1,), (1,))
+    torch.relu(torch.empty(0, device="meta"))
     vpe.activate(device.partition(":")[2] or None)
     vpe.warm()

@@ -166,14 +166,7 @@ def parse_source(source: str, origin: str) -> Candidate:
 
 def check_overload(name: str) -> None:
     """Raise LibraryError for a name that is no overload of this PyTorch."""
-    import torch
+    from bringup.library.schemas import overloads, unknown
 
-    from bringup.library.schemas import overloads
-
-    packet = name.partition(".")[0]
-    known = overloads(packet)
-    if not known:
-        raise LibraryError(f"'{name}' is no ATen operator of torch {torch.__version__}")
-    if name not in known:
-        names = ", ".join(sorted(known))
-        raise LibraryError(f"'{name}' is no ATen overload of torch {torch.__version__}; {packet} has {names}")
+    if name not in overloads(name.partition(".")[0]):
+        raise unknown(name)

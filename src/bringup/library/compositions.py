@@ -174,6 +174,11 @@ def _mode(self: Any, dim: int = -1, keepdim: bool = False) -> Any:
     return torch.ops.aten.mode.default(self, dim, keepdim)
 
 
+def _conj_physical(self: Any) -> Any:
+    """`conj_physical.out` of a real tensor: itself, which is copied. The functional form is its argument there."""
+    return NotImplemented if self.is_complex() else self
+
+
 OURS: dict[str, Callable[..., Any]] = {
     "_thnn_fused_lstm_cell": _lstm_cell,
     "_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
@@ -191,6 +196,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "native_group_norm": _group_norm,
     "linear.out": _linear,
     "mode.values": _mode,
+    "conj_physical.out": _conj_physical,
 }
 """By overload: compositions of ours; those of `out=` forms return what is then copied."""
 ONLY_OURS = frozenset(name for name in OURS if name.startswith("_thnn"))

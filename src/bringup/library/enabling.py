@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from bringup.library import routing
-from bringup.library._index import Entry
+from bringup.library._index import INDEX, Entry
 from bringup.library.errors import LibraryError, NotEnabled, NotServed
 from bringup.library.folder import Library
 from bringup.library.routing import Device, Route
@@ -55,6 +55,13 @@ def default_library() -> Path | None:
         if (folder / "library.json").is_file():
             return folder
     return None
+
+
+def library_of_command() -> Path | None:
+    """Return the library that a command reads where none is named: as `default_library`, but `kernels` here first."""
+    if VARIABLE not in os.environ and (Path("kernels") / INDEX).is_file():
+        return Path("kernels")
+    return default_library()
 
 
 def enable(

@@ -101,7 +101,7 @@ class Library:
         if sha256(data) != entry.kernel:
             raise LibraryError(
                 f"{path}: was edited or damaged: its digest is not the one in {INDEX}. Restore it, or judge the new "
-                f"text and add it: bringup library add {path} --op {entry.overload}"
+                f"text and add it: bringup library add {path} --op {entry.overload} -l {self.path} --replace"
             )
         return data.decode("utf-8")
 

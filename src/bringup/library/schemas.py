@@ -8,6 +8,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
+from bringup.errors import did_you_mean
 from bringup.library.errors import LibraryError
 
 
@@ -67,7 +68,24 @@ def operator(name: str) -> Any:
     try:
         return getattr(getattr(torch.ops.aten, packet), overload or "default")
     except AttributeError:
-        raise LibraryError(f"'{name}' is no ATen overload of torch {torch.__version__}") from None
+        raise unknown(name) from None
+
+
+def unknown(name: str) -> LibraryError:
+    """Return the error for a name that is no overload: those that its operator has, or operators of similar names."""
+    import torch
+
+    packet = name.partition(".")[0]
+    if known := overloads(packet):
+        hint = f"; {packet} has {', '.join(sorted(known))}"
+    else:
+        every = {
+            one.partition("::")[2].partition(".")[0]
+            for one in torch._C._dispatch_get_all_op_names()
+            if one[:6] == "aten::"
+        }
+        hint = did_you_mean(packet, every)
+    return LibraryError(f"'{name}' is no ATen {'overload' if known else 'operator'} of torch {torch.__version__}{hint}")
 
 
 @functools.cache
@@ -83,12 +101,27 @@ def schema_of(name: str) -> Schema:
             bool(p.kwarg_only),
             bool(p.alias_info is not None and p.alias_info.is_write),
             bool(p.has_default_value()),
-            p.default_value if p.has_default_value() else None,
+            _default(p),
         )
         for p in found.arguments
     )
     random = torch.Tag.nondeterministic_seeded in operator(name).tags
     return Schema(name, parameters, len(found.returns), random)
+
+
+def _default(argument: Any) -> Any:
+    """Return an argument's default as a caller would write it; None where it has none.
+
+    Schemas hold dtypes as numbers, and the dispatcher leaves out what equals a default: a wrapper shall not meet them.
+    """
+    import torch
+
+    if not argument.has_default_value():
+        return None
+    value = argument.default_value
+    if "ScalarType" in str(argument.real_type) and isinstance(value, int):
+        return torch.ops.aten.empty.memory_format([0], dtype=value).dtype
+    return value
 
 
 def overloads(packet: str) -> list[str]:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import torch
 
 from bringup.models.recipe import Generated, Recipe, Tolerance
+from bringup.models.zoo._images import CLASSES, quarters
 from bringup.models.zoo._text import VOCABULARY, pieces
 
-CONTEXT, WIDTH, HEADS, LAYERS, BATCH = 32, 32, 4, 2, 4
+CONTEXT, WIDTH, HEADS, LAYERS, BATCH, SIDE = 32, 32, 4, 2, 4, 32
 
 
 class _Decoder(Recipe):
@@ -117,3 +118,66 @@ class Bert(Recipe):
     def optimizers(self, model: Any) -> list[Any]:
         """AdamW."""
         return [torch.optim.AdamW(model.parameters(), lr=2e-3)]
+
+
+class _Classifier(Recipe):
+    """Says which quarter of an image is bright."""
+
+    optimizer_name: ClassVar[str] = "SGD, momentum"
+    tolerance: ClassVar[Tolerance] = Tolerance(loss=1e-3, gradient=1e-3, output=1e-2)
+    generates: ClassVar[str] = "scores"
+
+    def batch(self, step: int) -> tuple[Any, ...]:
+        """Images (4, 3, 32, 32) and labels."""
+        return quarters(step, BATCH, SIDE)
+
+    def loss(self, model: Any, batch: Sequence[Any]) -> Any:
+        """The model's own."""
+        return model(pixel_values=batch[0], labels=batch[1]).loss
+
+    def optimizers(self, model: Any) -> list[Any]:
+        """SGD."""
+        return [torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)]
+
+    def generate(self, model: Any, device: Any) -> Generated:
+        """Scores of images that it has not seen."""
+        return Generated(output=model(pixel_values=quarters(9999, BATCH, SIDE)[0].to(device)).logits.cpu())
+
+
+class Resnet(_Classifier):
+    """ResNet."""
+
+    name = "transformers-resnet"
+    what = "ResNet of transformers, unmodified, bottleneck blocks, images of 32 x 32"
+
+    def model(self) -> Any:
+        """See `Recipe`."""
+        from transformers import ResNetConfig, ResNetForImageClassification
+
+        return ResNetForImageClassification(
+            ResNetConfig(embedding_size=8, hidden_sizes=[16, 32], depths=[1, 2], num_labels=CLASSES)
+        ).train()
+
+
+class Vit(_Classifier):
+    """A vision transformer."""
+
+    name = "transformers-vit"
+    what = "ViT of transformers, unmodified, 2 layers, width 32, images of 32 x 32"
+    optimizer_name = "AdamW"
+
+    def model(self) -> Any:
+        """See `Recipe`."""
+        from transformers import ViTConfig, ViTForImageClassification
+
+        return ViTForImageClassification(
+            ViTConfig(
+                hidden_size=WIDTH, num_hidden_layers=LAYERS, num_attention_heads=HEADS, intermediate_size=64,
+                image_size=SIDE, patch_size=8, num_labels=CLASSES, hidden_dropout_prob=0.0,
+                attention_probs_dropout_prob=0.0,
+            )
+        ).train()  # fmt: skip
+
+    def optimizers(self, model: Any) -> list[Any]:
+        """AdamW."""
+        return [torch.optim.AdamW(model.parameters(), lr=1e-3)]

@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from bringup.models.recipe import Generated, Recipe, Tolerance
+from bringup.models.zoo._images import squares
 
 BATCH, SIDE, WIDTH, STEPS = 4, 8, 8, 100
 # DDPM's schedule: noise per step from 1e-4 to 0.02 for 1000 steps, ten times that for a hundred.
@@ -101,9 +102,7 @@ class Unet(Recipe):
     def batch(self, step: int) -> tuple[Any, ...]:
         """Noisy images of bright squares, the time steps (float32), and the noise."""
         draw = torch.Generator().manual_seed(5000 + step)
-        images = torch.full((BATCH, 1, SIDE, SIDE), -1.0)
-        for image, (row, column) in zip(images, torch.randint(0, 5, (BATCH, 2), generator=draw).tolist(), strict=True):
-            image[:, row : row + 4, column : column + 4] = 1
+        images = squares(draw, BATCH, SIDE)
         steps = torch.randint(0, STEPS, (BATCH,), generator=draw)
         noise = torch.randn(images.shape, generator=draw)
         kept = KEPT[steps][:, None, None, None]
