@@ -72,6 +72,8 @@ def test_listing_judges_nothing(tmp_path: Path) -> None:
     listed = json.loads(bringup(*options, "--json").stdout)
     assert len(listed) == 12
     assert {"operator", "mutator", "line", "note", "diff", "source", "digest"} <= set(listed[0])
+    others = json.loads(bringup(*options, "--json", "--draw", "3").stdout)
+    assert others == json.loads(bringup(*options, "--json", "--seed", "3").stdout) != listed
     text = bringup(*options).stdout
     assert all(f"{m['mutator']} {m['function'] or 'module'}:{m['line']} {m['digest'][:12]}" in text for m in listed)
 

@@ -12,7 +12,7 @@ import pytest
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig, JudgeLimits
 from bringup.errors import UnknownOperator
-from bringup.judge import JobTemplate, JudgeJob, Progress
+from bringup.judge import JobTemplate, JudgeFault, JudgeJob, Progress
 from bringup.judge.guards import ALWAYS, IDS
 from bringup.mutation import (
     Benchmark,
@@ -160,6 +160,36 @@ def test_time_outs_have_their_column_and_stillborn_mutants_are_not_in_the_score(
     assert count.gate_score == (0.5 if status == "timed_out" else 0.0)
 
 
+def test_what_ran_out_of_time_is_judged_once_more_alone_and_with_more_of_it(tmp_path: Path) -> None:
+    class Busy(RuleJudge):
+        running = most = 0
+
+        async def judge(self, job: JudgeJob, progress: Progress | None = None) -> Verdict:
+            self.running += 1
+            self.most = max(self.most, self.running)
+            if len([asked for asked in self.asked if asked[0] == job.candidate.source]) == 1:
+                assert self.running == 1
+            await asyncio.sleep(0.001)
+            verdict = await super().judge(job, progress)
+            self.running -= 1
+            return verdict
+
+    seen: list[str] = []
+
+    def rule(source: str, _: Operator) -> VerdictKind:
+        seen.append(source)
+        return "timed_out" if source != SOURCE and seen.count(source) == 1 else "passed"
+
+    judge = Busy(rule)
+    results, original = run(judge, tmp_path)
+    assert judge.most > 1
+    assert {r.status for r in results} == {"survived"}
+    for result in results:
+        first, again = (limits for text, _, _, limits in judge.asked if Candidate(source=text).digest == result.digest)
+        assert first.case_seconds == 10 * original.slowest + 2
+        assert again.case_seconds == 2 * first.case_seconds
+
+
 def test_the_linter_refuses_before_the_judge_is_asked(tmp_path: Path) -> None:
     judge = RuleJudge(by_text("nothing"))
     work = task()
@@ -257,7 +287,7 @@ def test_the_audit_judges_survivors_on_the_cases_that_the_original_passes(tmp_pa
 def test_survivors_in_code_that_no_case_gets_to(tmp_path: Path) -> None:
     def rule(source: str, operator: Operator) -> VerdictKind:
         if "reached" in source:  # a trap: in the kernel only the audit runs into it, in the wrapper both do
-            return "raised" if 'raise RuntimeError("reached")' in source or operator.suite == AUDIT else "passed"
+            return "raised" if 'raise EOFError("reached")' in source or operator.suite == AUDIT else "passed"
         return "passed"
 
     work = task(["boundary"])
@@ -296,6 +326,47 @@ def test_marked_survivors_leave_the_score_and_are_listed(tmp_path: Path) -> None
     data = made.data()
     assert isinstance(data["total"], dict)
     assert data["total"]["gate_score"] == 1.0
+
+
+def test_many_operators_take_turns_and_a_fault_is_of_one_of_them(tmp_path: Path) -> None:
+    work = task()
+    tasks = [
+        Task(
+            work.operator.model_copy(update={"name": f"double{i}"}),
+            ORIGINAL,
+            [mutant.model_copy(update={"operator": f"double{i}"}) for mutant in work.mutants],
+        )
+        for i in range(6)
+    ]
+
+    busy: set[str] = set()
+    most: list[int] = []
+
+    class Faulty(RuleJudge):
+        async def judge(self, job: JudgeJob, progress: Progress | None = None) -> Verdict:
+            name = job.operator.name
+            if name == "double2" and job.candidate.source != SOURCE:
+                raise JudgeFault("the device is gone")
+            busy.add(name)
+            most.append(len(busy))
+            verdict = await super().judge(job, progress)
+            busy.discard(name)
+            return verdict
+
+    judge = Faulty(by_text("i <= n"), seconds=0.01)
+    dialect = get_target("vpe:pe64").dialect()
+    log = ResultLog(tmp_path, SETTINGS)
+    benchmark = Benchmark(judge, JobTemplate("vpe:pe64"), dialect, log, reach=False)  # type: ignore[arg-type]
+    ended: list[str] = []
+    found, faults = asyncio.run(
+        benchmark.run_all(tasks, 3, lambda _: None, lambda one, judged: ended.append(f"{one.operator.name} {judged}"))
+    )
+    assert faults == {"double2": "the device is gone"}
+    kept = [0, 1, 3, 4, 5]
+    assert [original.operator for original, _ in found] == [f"double{i}" for i in kept]  # in the order of the tasks
+    assert all(len(results) == len(work.mutants) for _, results in found)
+    assert sorted(ended) == [f"double{i} {len(work.mutants)}" for i in kept]
+    assert max(most) == 3
 
 
 def test_a_mark_without_a_mutant_is_reported() -> None:

@@ -276,3 +276,44 @@ def test_what_shows_only_in_sizes_and_dtypes_beyond_every_test_is_left_alone() -
     lost = [text for text in texts if "+    if input.is_" in text]
     assert lost
     assert all("+    if input.is_complex():" in text for text in lost)
+
+
+def test_what_only_copies_once_more_or_repeats_a_program_is_left_alone() -> None:
+    source = """
+@triton.jit
+def kernel_sum(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    tl.store(out_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, BLOCK)), axis=0))
+
+@triton.jit
+def kernel_add(x_ptr, n):
+    tl.store(x_ptr, tl.load(x_ptr) + n)
+
+def aligned(x):
+    return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+def wrapper(x):
+    y = x if x.storage_offset() * 2 == 0 else x.clone()
+    out = torch.empty((), dtype={torch.int8: tl.int8, torch.int32: tl.int32, torch.int64: tl.int64}[x.dtype])
+    if x.dtype in (torch.int16, torch.float16):
+        kernel_add[(1,)](y, 2)
+    kernel_sum[(1,)](aligned(y), out, 5, BLOCK=64)
+    return out
+"""
+    texts = {m.source for m in mutants_of("op", Candidate(source=source))}
+
+    def made(old: str, new: str) -> bool:
+        assert old in source
+        return source.replace(old, new, 1) in texts
+
+    assert not made("kernel_sum[(1,)]", "kernel_sum[(2,)]")
+    assert made("kernel_add[(1,)]", "kernel_add[(2,)]")  # it would add twice
+    choice = "x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()"
+    assert made(choice, "x")
+    assert not made(choice, "x.clone()")
+    assert not made("storage_offset() * x.element", "storage_offset() + x.element")
+    assert made("storage_offset() * 2", "storage_offset() + 2")
+    assert made("y = x if x.storage_offset() * 2 == 0 else x.clone()", "y = x.clone()")  # what `y` is may be written to
+    assert not made("torch.int8: tl.int8", "torch.int8: tl.int32")
+    assert made("torch.int32: tl.int32", "torch.int32: tl.int64")
+    assert made("(torch.int16, torch.float16)", "(torch.int16,)")
+    assert not made("(torch.int16, torch.float16)", "(torch.float16,)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +38,9 @@ def mutate(
     lint: Annotated[bool, typer.Option("--lint/--no-lint", help="Mutants that the linter refuses are invalid.")] = True,
     dtype: Annotated[list[str] | None, typer.Option(help="Only cases of these dtypes (repeatable).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the choice of mutants, and of the cases.")] = 0,
+    draw: Annotated[
+        int | None, typer.Option(help="Another seed for the choice, of mutants and of the order of operators.")
+    ] = None,
     equivalent: Annotated[
         list[Path] | None, typer.Option(help="YAML with more mutants that are known to be equivalent (repeatable).")
     ] = None,
@@ -53,8 +57,9 @@ def mutate(
     """Change passing kernels a little, and count how many of the changes the tests notice.
 
     The classes of mutations take turns until every operator has its number of mutants, always the same ones for one
-    seed. Writes results.jsonl, report.json and survivors.md to --out; the same command goes on after an interruption.
-    Exit code 0 when every mutant has its result, however many survive.
+    seed; operators come in a drawn order. Writes results.jsonl, report.json and survivors.md to --out; the same command
+    goes on after an interruption, before which --so-far reports on what has been drawn.
+    Exit code 0 when every mutant has its result, however many survive; 3 when the judge itself failed on an operator.
     """
     from bringup.cli._judging import check_dtypes
     from bringup.cli._output import make_console
@@ -72,8 +77,9 @@ def mutate(
     kernels = _kernels(op, file, library, recordings, ops, suite)
     classes = [known[name] for name in mutator] if mutator else list(MUTATORS)
     chosen = get_suite(suite)
+    choice = seed if draw is None else draw
     tasks = [
-        make_task(chosen, name, candidate, limit=limit or None, seed=seed, mutators=classes)
+        make_task(chosen, name, candidate, limit=limit or None, seed=choice, mutators=classes)
         for name, candidate in sorted(kernels.items())
     ]
     console = make_console()
@@ -87,10 +93,11 @@ def mutate(
         return
     settings = Settings(suite=suite, target=target, seed=seed, dtypes=tuple(dtype or ()), lint=lint)
     log = ResultLog(out, settings)
+    faults: dict[str, str] = {}
     if so_far:
         results, originals = log.known((m.operator, m.digest) for t in tasks for m in t.mutants)
     else:
-        results, originals = _judge(tasks, log, jobs, case_seconds, audit, reach, quiet=json_output)
+        results, originals, faults = _judge(tasks, log, jobs, case_seconds, audit, reach, choice, quiet=json_output)
 
     from bringup.mutation import report as make_report
     from bringup.mutation.view import show_survivors, survivors_page, tables
@@ -100,12 +107,16 @@ def mutate(
     _write(out / "survivors.md", survivors_page(report))
     if json_output:
         print_json(report.data())
-        return
-    if survivors:
-        show_survivors(report.survivors, console)
-    console.print(tables(report))
-    if report.survivors:
-        console.print(f"{len(report.survivors)} survivors with their diffs: {out / 'survivors.md'}")
+    else:
+        if survivors:
+            show_survivors(report.survivors, console)
+        console.print(tables(report))
+        if report.survivors:
+            console.print(f"{len(report.survivors)} survivors with their diffs: {out / 'survivors.md'}")
+    for name, fault in faults.items():
+        make_console(stderr=True).print(f"{name}: the judge failed: {fault}; run the same command again", markup=False)
+    if faults:
+        raise typer.Exit(3)
 
 
 def _kernels(
@@ -134,6 +145,8 @@ def _kernels(
         return {chosen.operator(op).name: read_candidate(file)}
     if recordings is not None:
         found = recorded_candidates(find_set(recordings))
+        known = {operator.name for operator in chosen.operators()}  # another PyTorch may lack some
+        found = {name: candidate for name, candidate in found.items() if name in known}
     else:
         assert library is not None
         names = [operator.name for operator in chosen.operators()]
@@ -148,8 +161,15 @@ def _kernels(
 
 
 def _judge(
-    tasks: list[Task], log: ResultLog, jobs: int, case_seconds: float, audit: bool, reach: bool, quiet: bool
-) -> tuple[list[Result], list[Original]]:
+    tasks: list[Task],
+    log: ResultLog,
+    jobs: int,
+    case_seconds: float,
+    audit: bool,
+    reach: bool,
+    choice: int,
+    quiet: bool,
+) -> tuple[list[Result], list[Original], dict[str, str]]:
     """Judge all mutants with a progress bar."""
     from collections import Counter
 
@@ -164,6 +184,7 @@ def _judge(
     from bringup.targets import get_target
 
     counts: Counter[str] = Counter()
+    faults: dict[str, str] = {}
     results: list[Result] = []
     originals: list[Original] = []
     unseen = get_suite(log.settings.suite).audit if audit else None
@@ -177,12 +198,19 @@ def _judge(
         template = JobTemplate(log.settings.target, config)
         async with open_judge(template.target, config, jobs=jobs) as judge:
             benchmark = Benchmark(judge, template, dialect, log, tests, reach=reach)
-            for task in tasks:
-                bar.update(line, description=task.operator.name)
-                original, judged = await benchmark.run(task, done)
+            found, failed = await benchmark.run_all(sorted(tasks, key=drawn), jobs, done, ended)
+            faults.update(failed)
+            for original, judged in found:
                 originals.append(original)
                 results.extend(judged)
-                bar.update(line, advance=len(task.mutants) - len(judged))  # those of an original that does not pass
+
+    def drawn(task: Task) -> str:
+        """What is judged before a command is stopped is a sample of all operators."""
+        return hashlib.sha256(f"{choice} {task.operator.name}".encode()).hexdigest()
+
+    def ended(task: Task, judged: int) -> None:
+        """Note those of an original that does not pass, too."""
+        bar.update(line, description=task.operator.name, advance=len(task.mutants) - judged)
 
     def done(result: Result) -> None:
         counts.update([result.status])
@@ -193,7 +221,7 @@ def _judge(
     with make_progress(*more, shows=not quiet) as bar:
         line = bar.add_task("starting the judge", total=sum(len(task.mutants) for task in tasks), noticed="")
         asyncio.run(run())
-    return results, originals
+    return results, originals, faults
 
 
 def _dump(data: object) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeVar
@@ -13,7 +14,7 @@ from bringup.candidate import Candidate
 from bringup.config import JudgeLimits
 from bringup.dialect import Dialect
 from bringup.errors import UnknownName
-from bringup.judge import JobTemplate, Judge
+from bringup.judge import JobTemplate, Judge, JudgeFault
 from bringup.judge.guards import IDS as GUARDS
 from bringup.linter import lint
 from bringup.mutation.mutants import Mutant
@@ -25,6 +26,7 @@ from bringup.verdict import Verdict
 # A mutant may take this much longer than the original's slowest case before it counts as hanging.
 TIME_FACTOR = 10.0
 TIME_EXTRA = 2.0  # seconds
+ALONE_FACTOR = 2  # a mutant that ran out of time gets this much more when it is judged once more, alone
 # From this many cases on, a few spread over them are judged first: most mutants die there.
 FIRST_CASES_FROM = 40
 FIRST_CASES = 5
@@ -61,6 +63,37 @@ class Clock:
         return round(max([seconds - sum(gaps), *gaps]), 3)
 
 
+class Quiet:
+    """Lets jobs run side by side, and one of them alone: that one waits for all others, and no new one begins."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._waiting = 0
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def turn(self, *, alone: bool) -> AsyncIterator[None]:
+        """Wait until the job may run, and hold its place."""
+        async with self._changed:
+            if alone:
+                self._waiting += 1
+                try:
+                    await self._changed.wait_for(lambda: self._running == 0)
+                finally:
+                    self._waiting -= 1
+                    self._changed.notify_all()
+                self._running = -1
+            else:
+                await self._changed.wait_for(lambda: self._running >= 0 and self._waiting == 0)
+                self._running += 1
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._running = 0 if alone else self._running - 1
+                self._changed.notify_all()
+
+
 class Benchmark:
     """Judges the mutants of one candidate after the other; every result is written before the next begins."""
 
@@ -80,6 +113,7 @@ class Benchmark:
         self.audit = audit
         self.reach = reach
         self.settings = log.settings
+        self.quiet = Quiet()
 
     async def run(self, task: Task, progress: Done) -> tuple[Original, list[Result]]:
         """Judge the original and every mutant, unless the log knows them already.
@@ -107,6 +141,34 @@ class Benchmark:
             pairs = await self._audit_all(task, original, pairs)
         return self.log.originals[original.operator, original.digest], [result for _, result in pairs]
 
+    async def run_all(
+        self, tasks: Sequence[Task], turns: int, progress: Done, ended: Callable[[Task, int], None] = lambda *_: None
+    ) -> tuple[list[tuple[Original, list[Result]]], dict[str, str]]:
+        """Run every task, `turns` of them at once; return what `run` does in the order of the tasks, and faults.
+
+        A candidate has a last job that the others of it wait for: meanwhile the next ones keep the workers busy. The
+        faults name the operators on which the judge itself failed: they have no result and are judged by the next call.
+        `ended` is called with each task and the number of its mutants that were judged.
+        """
+        turn = asyncio.Semaphore(turns)
+        faults: dict[str, str] = {}
+
+        async def one(task: Task) -> tuple[Original, list[Result]] | None:
+            async with turn:
+                try:
+                    original, results = await self.run(task, progress)
+                except (JudgeFault, BaseExceptionGroup) as error:
+                    fault = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
+                    if not isinstance(fault, JudgeFault):
+                        raise
+                    faults[task.operator.name] = str(fault)
+                    return None
+                ended(task, len(results))
+                return original, results
+
+        found = await _together(one(task) for task in tasks)
+        return [pair for pair in found if pair is not None], faults
+
     def _wants_audit(self, result: Result) -> bool:
         return self.audit is not None and result.status == "survived" and result.audit is None
 
@@ -130,6 +192,7 @@ class Benchmark:
         keep_going: bool = False,
         progress: Clock | None = None,
         without: Sequence[str] = (),
+        alone: bool = False,
     ) -> Verdict:
         job = self.template.job(
             candidate,
@@ -141,7 +204,27 @@ class Benchmark:
             without_guards=without,
             limits=limits,
         )
-        return await self.judge.judge(job, progress)
+        async with self.quiet.turn(alone=alone):
+            return await self.judge.judge(job, progress)
+
+    async def _changed(
+        self,
+        candidate: Candidate,
+        operator: Operator,
+        limits: JudgeLimits,
+        cases: Sequence[int] | None = None,
+        without: Sequence[str] = (),
+    ) -> Verdict:
+        """Judge a changed copy; one that ran out of time once more, alone and with more of it.
+
+        Most changes cannot make a kernel hang: then other work on the machine took the time.
+        """
+        verdict = await self._judge(candidate, operator, limits, cases, without=without)
+        if verdict.kind != "timed_out":
+            return verdict
+        more = {name: ALONE_FACTOR * getattr(limits, name) for name in ("case_seconds", "candidate_seconds")}
+        longer = limits.model_copy(update=more)
+        return await self._judge(candidate, operator, longer, cases, without=without, alone=True)
 
     async def _original(self, task: Task) -> Original:
         clock = Clock()
@@ -179,10 +262,10 @@ class Benchmark:
         """Judge a candidate as the gate does; of many cases, a few spread over them are compared first."""
         indices = max((operator.case_counts.get(d, 0) for d in operator.dtypes), default=0)
         if operator.cases_total >= FIRST_CASES_FROM and indices > FIRST_CASES:
-            first = await self._judge(candidate, operator, limits, spread(indices, FIRST_CASES), without=GUARDS)
+            first = await self._changed(candidate, operator, limits, spread(indices, FIRST_CASES), without=GUARDS)
             if not first.passed:
                 return first
-        return await self._judge(candidate, operator, limits)
+        return await self._changed(candidate, operator, limits)
 
     def _lint(self, task: Task, mutant: Mutant) -> Verdict | None:
         """Refuse a mutant for a rule that the original keeps."""
@@ -215,7 +298,7 @@ class Benchmark:
         traps = sorted({mutant.trap for mutant in mutants if mutant.trap is not None})
         # A trap stops the first call that runs into it; what the guards look at is of no interest here.
         verdicts = await _together(
-            self._judge(Candidate(source=trap), operator, limits, cases, without=GUARDS) for trap in traps
+            self._changed(Candidate(source=trap), operator, limits, cases, without=GUARDS) for trap in traps
         )
         return {trap: not verdict.passed for trap, verdict in zip(traps, verdicts, strict=True)}
 
@@ -237,7 +320,7 @@ class Benchmark:
             verdict = (
                 Verdict(kind="untested", summary="the original passes no case of the audit")
                 if cases == ()
-                else await self._judge(mutant.candidate, operator, limits, cases)
+                else await self._changed(mutant.candidate, operator, limits, cases)
             )
             judged = result.model_copy(update={"audit": VerdictSummary.of(verdict)})
             self.log.add(judged)

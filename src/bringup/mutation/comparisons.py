@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bringup.mutation.expressions import number
 from bringup.mutation.mutator import Mutator
-from bringup.mutation.source import Change, Edit, SourceModule, asks_types, called, symbol
+from bringup.mutation.source import Change, Edit, SourceModule, asks_types, called, same, symbol
 
 _BOUNDARY = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
 _NEGATED = {
@@ -137,4 +137,19 @@ class BranchDropped(Mutator):
                 yield replace(dropped, runs=node.orelse[0])
         for choice in module.nodes(ast.IfExp):
             for kept in (choice.body, choice.orelse):
-                yield module.replace(choice, module.atom(kept))
+                if kept is choice.body or not _copies(module, choice):
+                    yield module.replace(choice, module.atom(kept))
+
+
+def _copies(module: SourceModule, choice: ast.IfExp) -> bool:
+    """Whether a helper returns `x if x.storage_offset() ... else x.clone()`: a copy more changes no result."""
+    copy = choice.orelse
+    return (
+        isinstance(module.parent(choice), ast.Return)
+        and module.function(choice) != "wrapper"
+        and isinstance(copy, ast.Call)
+        and isinstance(copy.func, ast.Attribute)
+        and copy.func.attr == "clone"
+        and same(copy.func.value, choice.body)
+        and any(isinstance(n, ast.Attribute) and n.attr == "storage_offset" for n in ast.walk(choice.test))
+    )

@@ -53,7 +53,7 @@ class OperatorReplaced(Mutator):
         """Replace an operator by its nearest relative; drop a minus sign."""
         for node in module.nodes(ast.BinOp):
             new = _OTHER.get(type(node.op))
-            if new is not None and not _textual(node.left) and not _textual(node.right):
+            if new is not None and not _textual(node.left) and not _textual(node.right) and not _address(module, node):
                 sign = module.binary(node).operators[0]
                 yield Change(node, (Edit(sign, new),), f"`{symbol(node.op)}` becomes `{new}` in {module.code(node)}")
         for update in module.nodes(ast.AugAssign):
@@ -65,6 +65,18 @@ class OperatorReplaced(Mutator):
         for minus in module.nodes(ast.UnaryOp):
             if isinstance(minus.op, ast.USub) and not isinstance(minus.operand, ast.Constant):
                 yield module.replace(minus, module.atom(minus.operand))
+
+
+def _address(module: SourceModule, node: ast.BinOp) -> bool:
+    """Whether an expression is `x.storage_offset() * x.element_size()` before a `%`.
+
+    A sum in its place is never a multiple of the alignment, since `%` binds tighter: the tensor is always copied.
+    """
+    parts = {called(part).rpartition(".")[2] for part in (node.left, node.right) if isinstance(part, ast.Call)}
+    around = module.parent(node)
+    return (
+        parts == {"storage_offset", "element_size"} and isinstance(around, ast.BinOp) and isinstance(around.op, ast.Mod)
+    )
 
 
 class ConstantNudged(Mutator):
@@ -84,7 +96,8 @@ class ConstantNudged(Mutator):
                 continue
             if module.place(node) != "kernel" and is_tile(value):
                 continue
-            yield module.replace(node, str(value + 1))
+            if not module.repeated(node):
+                yield module.replace(node, str(value + 1))
             if value > 0:
                 yield module.replace(node, str(value - 1))
 

@@ -275,7 +275,7 @@ class DtypeBranchBroken(Mutator):
         """Change one entry of a table of dtypes; drop one dtype from a list; compare with another dtype."""
         for table in module.nodes(ast.Dict):
             for key, value in zip(table.keys, table.values, strict=True):
-                if key is not None and dotted(key).startswith("torch."):
+                if key is not None and dotted(key).startswith("torch.") and dotted(key) not in _NEVER:
                     for other in self._neighbour(module, table, value):
                         yield module.replace(value, other, f"{module.code(key)} maps to {other}")
         for node in module.nodes(ast.Compare):
@@ -284,6 +284,8 @@ class DtypeBranchBroken(Mutator):
             right = node.comparators[0]
             if isinstance(right, ast.Tuple | ast.List) and len(right.elts) > 1 and _dtype(right.elts[0]):
                 for i, gone in enumerate(right.elts):
+                    if dotted(gone) in _NEVER:
+                        continue
                     rest = [module.code(e) for j, e in enumerate(right.elts) if j != i]
                     text = f"({', '.join(rest)}{',' if len(rest) == 1 else ''})"
                     yield module.replace(right, text, f"{module.code(gone)} is not in the list")
@@ -302,6 +304,8 @@ class DtypeBranchBroken(Mutator):
             yield next((text for text in following if text != own), others[0])
 
 
+# Of the tensors that gates and audits have: those of the five dtypes, bool, uint8, and results of float64.
+_NEVER = {f"torch.{name}" for name in ("int8", "int16", "short", "uint16", "uint32", "uint64", "complex32")}
 _DTYPES = {"float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"}
 
 

@@ -17,6 +17,7 @@ N = TypeVar("N", bound=ast.AST)
 # In host code a power of two from here on, or one less than a large one, is a tile or a limit of the chip.
 TILE = 16
 LIMIT = 1023
+TRAP = "EOFError"  # what a trap in host code raises: no operator of PyTorch's does, so it never counts as a refusal
 # Expressions that bind tighter than any operator: they can be moved without parentheses.
 _MANY_PROGRAMS = 1 << 11  # of a thousand elements each: more than the largest case of a gate or audit has
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp)
@@ -133,6 +134,28 @@ class SourceModule:
             node = self._parents.get(node)
         return False
 
+    def repeated(self, node: ast.Constant) -> bool:
+        """Whether `node` is the 1 of a launch `kernel[(1,)](...)` of which a second program only repeats the first.
+
+        So it is where the kernel asks for no program's number, adds up nothing in memory and reads nothing that it
+        has written.
+        """
+        grid = self._parents.get(node)
+        launch = self._parents.get(grid) if isinstance(grid, ast.Tuple) and len(grid.elts) == 1 else None
+        if node.value != 1 or not isinstance(launch, ast.Subscript) or not isinstance(launch.value, ast.Name):
+            return False
+        if launch.value.id not in self.kernels:
+            return False
+        calls = [n for n in ast.walk(self.functions[launch.value.id]) if isinstance(n, ast.Call)]
+        if any(called(call) == "tl.program_id" or called(call).startswith("tl.atomic") for call in calls):
+            return False
+        if any(called(call) in self.functions for call in calls):
+            return False  # a helper may do any of it
+        names = [_names_in(call, kind) for kind in ("tl.load", "tl.store") for call in calls]
+        loaded = set().union(*names[: len(calls)])
+        stored = set().union(*names[len(calls) :])
+        return not loaded & stored
+
     def share(self, node: ast.AST) -> bool:
         """Whether `node` names the share of a program where the grid is limited: `steps = triton.cdiv(blocks, 4096)`.
 
@@ -230,7 +253,8 @@ class SourceModule:
     def trap(self, change: Change) -> Edit | None:
         """Return the edit that makes the module fail where the change is: before its statement.
 
-        In a kernel it fails as soon as the statement is compiled, elsewhere when it is about to be run. None where
+        In a kernel it fails as soon as the statement is compiled, elsewhere when it is about to be run, with an error
+        that refuses no call: not where a refusal is asked for either. None where
         no statement can be put, at the arguments of a function or in front of an `elif`.
         """
         statement: ast.AST | None = change.runs or change.node
@@ -242,11 +266,7 @@ class SourceModule:
             return None
         start = self.span(statement).start
         line = self._starts[statement.lineno - 1]
-        text = (
-            'tl.static_assert(False, "reached")'
-            if self.place(statement) == "kernel"
-            else 'raise RuntimeError("reached")'
-        )
+        text = 'tl.static_assert(False, "reached")' if self.place(statement) == "kernel" else f'raise {TRAP}("reached")'
         if not isinstance(statement, ast.If | ast.For | ast.While):
             return Edit(Span(start, start), f"{text}; ")
         indent = self.code(Span(line, start))
@@ -289,6 +309,13 @@ def is_tile(value: object) -> bool:
 
 def _holds_tile(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Constant) and is_tile(n.value) for n in ast.walk(node))
+
+
+def _names_in(call: ast.Call, kind: str) -> set[str]:
+    """Return the names that begin addresses (`name + ...`) of a call of `kind`; none of other calls."""
+    if called(call) != kind or not call.args:
+        return set()
+    return {n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name) and n.id.endswith("ptr")} or {"?"}
 
 
 def called(call: ast.Call) -> str:
