@@ -35,7 +35,7 @@ EXP = """
 def kernel_exp(x, y, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     v = tl.load(x + i, mask=i < n)
-    tl.store(y + i, tl.exp(v.to(tl.float32)).to(y.dtype.element_ty), mask=i < n)
+    tl.store(y + i, libdevice.exp(v.to(tl.float32)).to(y.dtype.element_ty), mask=i < n)
 
 def wrapper(input):
     x = input.contiguous()

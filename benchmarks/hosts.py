@@ -44,7 +44,8 @@ HOSTS: dict[str, dict[str, str]] = {
 USUAL = "avx512,avx2,default"
 DEVICE = {"oracle": "vpe", "recorded": "vpe:pe64"}
 TITLES = {"oracle": "PyTorch itself", "recorded": "recorded kernels"}
-SLICE = 48  # operators judged by one process: what an interruption costs
+SLICE = 48  # operators judged by one command, or so many for each job: what an interruption costs
+EACH = 20
 FOLDER = Path(__file__).parent
 SOURCES = ("accuracy/*.py", "judge/*.py", "suites/*.py", "device/*.py", "suites/data/*.yaml", "suites/audit/*.py")
 Found = dict[str, dict[str, Any]]
@@ -89,7 +90,11 @@ def judge(what: str, names: list[str], host: dict[str, str], recordings: str, jo
             command += ["--target", DEVICE[what], "--recordings", recordings]
         command += ["--jobs", jobs, "--out", str(out)]
         subprocess.run(command, check=True, env={**os.environ, **host}, stdout=subprocess.DEVNULL)
-        found: Found = json.loads(out.read_text(encoding="utf-8"))
+        text = out.read_text(encoding="utf-8")
+    if what == "recorded":  # a verdict a line
+        found: Found = {line["operator"]: line["verdict"] for line in map(json.loads, text.splitlines())}
+    else:
+        found = json.loads(text)
     kept = ("kind", "cases_passed", "case", "summary", "references")
     return {
         name: {key: one[key] for key in kept if key in one} | {"state": state_of(name)} for name, one in found.items()
@@ -100,10 +105,11 @@ def judge_all(what: str, names: list[str], host: str, file: Path, end: float, op
     """Judge what `file` does not hold yet, slice by slice, until the time `end`; return what there is."""
     known: Found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     left = [name for name in names if known.get(name, {}).get("state") != state_of(name)]
-    for start in range(0, len(left), SLICE):
+    size = max(SLICE, EACH * int(options.jobs))
+    for start in range(0, len(left), size):
         if time.monotonic() >= end:
             break
-        known |= judge(what, left[start : start + SLICE], HOSTS[host], options.recordings, options.jobs)
+        known |= judge(what, left[start : start + size], HOSTS[host], options.recordings, options.jobs)
         file.write_text(json.dumps(known, indent=1), encoding="utf-8")
     return {name: known[name] for name in names if known.get(name, {}).get("state") == state_of(name)}
 

@@ -1,6 +1,6 @@
 """Judge PyTorch with itself: every eligible operator's own CPU implementation must pass the comparison of its cases.
 
-    python benchmarks/oracle.py [--suite opinfo|audit] [--ops GLOB] [--jobs N] [--out results.json]
+    python benchmarks/oracle.py [--suite opinfo|audit] [--ops GLOB] [--jobs N] [--out results.json] [--minutes N]
 
 What fails here is a fault of the suite or the comparison, not of a kernel: a case that cannot cross the border, a
 result that differs between two runs, a mutation or alias misread. A guest has no data to hand to PyTorch, so there is
@@ -8,7 +8,8 @@ none: the referee's decision is given what a guest and its device would have ans
 their own copy of the inputs. Arguments and answers are encoded and decoded as they are on the way to a guest and back.
 Prints the cases per second and process: what references, encoding and comparison cost. The file of `--out` has for each
 operator, beside its verdict, digests by case: of `inputs`, and of references that stand for themselves: `exact`, what
-must be met bit for bit, and `host`, what has no exact reference. `benchmarks/hosts.py` compares them.
+must be met bit for bit, and `host`, what has no exact reference. `benchmarks/hosts.py` compares them. It is written
+while the operators are judged. An operator that ends its process, or does not end, is of the kind `lost`; others go on.
 """
 
 from __future__ import annotations
@@ -16,17 +17,16 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import multiprocessing
 import os
 import time
 import warnings
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from _workers import Lost, each
 from bringup.judge import _codec
 from bringup.judge._case import CaseJudge, Expected, output_limits
 from bringup.judge._compare import input_paths
@@ -143,6 +143,11 @@ def judge(suite: str, name: str) -> tuple[str, int, Findings, dict[str, dict[str
     return name, passed, others, digests
 
 
+def judge_one(task: tuple[str, str]) -> tuple[str, int, Findings, dict[str, dict[str, str]]]:
+    """Judge one operator of a suite."""
+    return judge(*task)
+
+
 def main() -> None:
     """Judge and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -150,34 +155,52 @@ def main() -> None:
     parser.add_argument("--ops", default="all")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no operator after so many")
+    parser.add_argument("--seconds", type=float, default=600, help="of one operator; then it is `lost`")
     options = parser.parse_args()
+    if options.jobs < 1:
+        parser.error("--jobs: at least 1")
     features = get_target(DEVICE).features
     chosen = select(get_suite(options.suite), options.ops.split(","))
-    names = [operator.name for operator in chosen if operator.not_applicable(features) is None]
-    kinds: Counter[str] = Counter()
-    cases = 0
+    chosen = [operator for operator in chosen if operator.not_applicable(features) is None]
+    # The longest first, so that none of them is begun last.
+    names = [operator.name for operator in sorted(chosen, key=lambda one: -one.cases_total)]
     results: dict[str, dict[str, Any]] = {}
-    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(judge, ["opinfo"] * options.jobs, ["abs"] * options.jobs))  # imports are not judging
-        began = time.perf_counter()
-        for name, passed, others, digests in pool.map(judge, [options.suite] * len(names), names):
-            failed = sum(map(len, others.values()))
-            cases += passed + failed
-            kinds[next(iter(others), "passed")] += 1
-            first = next(iter(others.values()))[0][0] if others else ""
-            kind = next(iter(others), "passed")
-            results[name] = {"kind": kind, "cases_passed": passed, "case": first, "references": digests}
-            for kind, found in others.items():
-                where = f"{passed}/{passed + failed}"
-                print(f"{name:45} {kind:10} {where:>9} {found[0][0]:40} {found[0][1][:140]}", flush=True)
-        seconds = time.perf_counter() - began
-    print(dict(kinds))
+    began = written = time.monotonic()
+    tasks = [(options.suite, name) for name in names]
+    end = began + 60 * options.minutes
+    for (_, name), result in each(judge_one, tasks, options.jobs, seconds=options.seconds, end=end):
+        results[name] = summed_up(name, result)
+        if options.out and time.monotonic() > written + 5:
+            options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+            written = time.monotonic()
+    seconds = time.monotonic() - began
+    results = {name: results[name] for name in sorted(results)}
+    print(dict(Counter(one["kind"] for one in results.values())))
+    cases = sum(one["cases_passed"] + one["cases_failed"] for one in results.values())
+    left = f"; {len(names) - len(results)} not begun in time" if len(results) < len(names) else ""
     print(
-        f"{len(names)} operators, {cases} cases in {seconds:.1f} s with {options.jobs} processes: "
-        f"{cases / seconds / options.jobs:.0f} cases/s each"
+        f"{len(results)} operators, {cases} cases in {seconds:.1f} s with {options.jobs} processes, "
+        f"their start included: {cases / max(seconds, 1e-3) / options.jobs:.0f} cases/s each{left}"
     )
     if options.out:
         options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+
+def summed_up(name: str, result: Any) -> dict[str, Any]:
+    """Return what is kept of an operator, and print what of it did not pass: one line a kind of outcome."""
+    if isinstance(result, Lost):
+        print(f"{name:45} {'lost':10} {'':>9} {result.reason}", flush=True)
+        return {"kind": "lost", "cases_passed": 0, "cases_failed": 0, "case": "", "summary": result.reason}
+    _, passed, others, digests = result
+    failed = sum(map(len, others.values()))
+    for kind, found in others.items():
+        where = f"{passed}/{passed + failed}"
+        print(f"{name:45} {kind:10} {where:>9} {found[0][0]:40} {found[0][1][:140]}", flush=True)
+    kept = {"kind": next(iter(others), "passed"), "cases_passed": passed, "cases_failed": failed}
+    first = next(iter(others.values()))[0] if others else ("", "")
+    failures = {kind: [list(one) for one in found] for kind, found in others.items()}
+    return {**kept, "case": first[0], "summary": first[1], "failures": failures, "references": digests}
 
 
 if __name__ == "__main__":

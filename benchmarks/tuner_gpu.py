@@ -4,10 +4,11 @@
     python benchmarks/tuner_gpu.py OUT.jsonl --target vpe:pe64 --nodes 8 --ops 'softmax,mm'    # modelled times
 
 Every measurement is a line of OUT.jsonl as soon as it is there: a run that is stopped, or whose minutes are over, goes
-on with the same command. `--report` prints the table of what is there and measures nothing. Operators take turns, one
-more choice each, so that few minutes give a little for all. Times count beside a passed verdict on the very calls that
-were timed; the best choice of each operator is judged on the operator's whole gate at the end, and is set back to the
-kernel as it was recorded where it fails.
+on with the same command. `--report` prints the table of what is there and measures nothing. Each kernel is done from
+its start to its end by one process, which computes what is right at its sizes once; `--share 0/2` takes every second
+one, so that two GPUs do half of them each. Times count beside a passed verdict on the very calls that were timed, of
+which the guards that call again are left out; the best choice of each kernel is judged on the operator's whole gate
+with all guards at the end, and is set back to the kernel as it was recorded where it fails.
 """
 
 from __future__ import annotations
@@ -21,17 +22,21 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
+from _ported import ported
 from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import JudgeConfig
 from bringup.judge import COMPILE, EAGER, Baseline, JobTemplate, Judge, Measured, MeasureJob, Timing, open_judge
+from bringup.judge.guards import RERUNS
 from bringup.operators import Operator
 from bringup.search.parameters import Choice, Freedom, Trial, Tuner, apply, freedom_of, space
 from bringup.suites import get_suite
 from bringup.suites.shaped import ShapedSuite
 from bringup.targets import get_target
 
-FORMAT = 1
+FORMAT = 2
+CALL_AGAIN = tuple(guard.id for guard in RERUNS)  # references and bounds of megabytes anew: the gate has them all
+LAST_SECONDS = 100.0  # that are left for the ends of kernels whose search the minutes cut off
 
 
 def geometric(values: list[float]) -> float:
@@ -62,25 +67,32 @@ class Tuned:
         return next((line for line in self.lines if not line["choice"]), None)
 
     def fitness(self, line: dict[str, Any]) -> float:
-        """Return eager's time over the kernel's, else the recorded kernel's modelled time over the kernel's."""
-        if not line["cases"]:
-            return 0.0
-        if all(EAGER in case["baselines"] for case in line["cases"]):
-            return geometric([case["baselines"][EAGER] / case["seconds"] for case in line["cases"]])
+        """Return eager's time over the kernel's, else the recorded kernel's modelled time over the kernel's.
+
+        Eager's is what was measured beside the kernel, else beside the recorded one.
+        """
         start = self.start
-        if start is None or not start["cases"]:
+        if not line["cases"] or start is None or not start["cases"]:
             return 0.0
-        return geometric([a["seconds"] / b["seconds"] for a, b in zip(start["cases"], line["cases"], strict=True)])
+        ratios = []
+        for first, own in zip(start["cases"], line["cases"], strict=True):
+            eager = own["baselines"].get(EAGER) or first["baselines"].get(EAGER) or first["seconds"]
+            ratios.append(eager / own["seconds"])
+        return geometric(ratios)
 
     def best(self) -> dict[str, Any] | None:
         """Return the fittest line; of equal ones the first."""
         return max(self.lines, key=self.fitness, default=None)
 
-    def next(self, nodes: int) -> Choice | None:
-        """Return the next choice, None where enough were tried or the recorded kernel itself does not pass."""
+    def next(self, nodes: int, patience: int) -> Choice | None:
+        """Return the next choice; None where enough were tried, the last `patience` ones were no better than the best
+        before them, or the recorded kernel itself does not pass."""
         if self.start is None:
             return Choice()
         if not self.start["cases"] or len(self.lines) > nodes:
+            return None
+        best = self.best()
+        if best is not None and len(self.lines) - self.lines.index(best) > patience:
             return None
         trials = [Trial(choice=Choice(values=line["choice"]), value=self.fitness(line)) for line in self.lines]
         return Tuner(self.space, trials=trials).ask()
@@ -96,12 +108,15 @@ class Bench:
 
     async def measure(self, tuned: Tuned, choice: Choice, what: str) -> dict[str, Any]:
         """Measure a choice and return its line."""
-        candidate = Candidate(source=apply(tuned.source, choice))
-        names = [] if self.modelled else [EAGER] if what == "node" and choice.values else [EAGER, COMPILE]
+        candidate, began = Candidate(source=apply(tuned.source, choice)), time.monotonic()
+        names = [EAGER, COMPILE] if what == "final" else [EAGER] if not choice.values else []
+        names = [] if self.modelled else names
         job = MeasureJob(
-            judge=self.template.job(candidate, tuned.operator, cases={tuned.dtype: tuned.cases}),
+            judge=self.template.job(
+                candidate, tuned.operator, cases={tuned.dtype: tuned.cases}, without_guards=CALL_AGAIN
+            ),
             against=tuple(Baseline(name=name) for name in names),
-            timing=Timing(repeats=10, seconds=self.options.seconds),
+            timing=Timing(repeats=10, seconds=self.options.seconds, rotate=3 if what == "final" else 1),
             diagnose=self.options.diagnose and (what == "final" or not choice.values),
         )
         found = await self.judge.measure(job)
@@ -109,6 +124,8 @@ class Bench:
             "format": FORMAT, "what": what, "key": tuned.key, "source": tuned.space.source, "choice": choice.values,
             "target": self.options.target, "device": found.device, "verdict": found.verdict.kind,
             "summary": (found.error or found.verdict.summary)[:200], "cases": _cases(found),
+            "wall": round(time.monotonic() - began, 2), "judged": round(found.verdict.seconds, 2),
+            "phases": {name: round(seconds, 2) for name, seconds in found.verdict.environment.phases.items()},
         }  # fmt: skip
 
     async def finish(self, tuned: Tuned) -> dict[str, Any]:
@@ -147,7 +164,8 @@ def prepared(options: argparse.Namespace) -> list[Tuned]:
     suite = get_suite("shaped:?small=1" if modelled or options.small else "shaped")
     assert isinstance(suite, ShapedSuite)
     freedom = freedom_of(get_target(options.target))
-    sources = RecordingSet(find_set(options.recordings)).candidates()
+    recorded = RecordingSet(find_set(options.recordings)).candidates()
+    sources = {name: ported(candidate, options.target) for name, candidate in recorded.items()}
     found: dict[str, Tuned] = {}
     for operator in suite.operators():
         if operator.name in sources and any(fnmatch.fnmatchcase(operator.name, g) for g in options.ops.split(",")):
@@ -165,7 +183,8 @@ def prepared(options: argparse.Namespace) -> list[Tuned]:
             known = found.get(line["key"])
             if known is not None and known.space.source == line["source"]:
                 known.take(line)
-    return list(found.values())
+    number, of = options.share
+    return list(found.values())[number::of]
 
 
 async def run(options: argparse.Namespace, every: list[Tuned]) -> None:
@@ -182,25 +201,20 @@ async def run(options: argparse.Namespace, every: list[Tuned]) -> None:
                 words = Choice(values=line["choice"])
                 print(f"{tuned.key:36} {line['verdict']:8} {tuned.fitness(line):7.3f}  {words}", flush=True)
 
-            async def search() -> None:
-                while open_ and time.monotonic() < searching:
-                    one = open_.pop(0)
-                    choice = one.next(options.nodes)
-                    if choice is not None:
+            async def work() -> None:
+                while left and time.monotonic() < searching:
+                    one = left.pop(0)
+                    while time.monotonic() < searching:
+                        choice = one.next(options.nodes, options.patience)
+                        if choice is None:
+                            break
                         keep(one, await bench.measure(one, choice, "node"))
-                        open_.append(one)
+                    if one.start is not None and one.start["cases"] and time.monotonic() < deadline:
+                        keep(one, await bench.finish(one))
 
-            async def finish() -> None:
-                while right and time.monotonic() < deadline:
-                    one = right.pop(0)
-                    keep(one, await bench.finish(one))
-
-            # A quarter of the time is kept for judging and measuring what came out best.
-            searching = deadline - 15 * options.minutes
-            open_ = [one for one in every if one.final is None]
-            await asyncio.gather(*(search() for _ in range(options.jobs)))
-            right = [one for one in every if one.final is None and one.start is not None and one.start["cases"]]
-            await asyncio.gather(*(finish() for _ in range(options.jobs)))
+            searching = deadline - min(LAST_SECONDS, 20 * options.minutes)
+            left = [one for one in every if one.final is None and (one.start is None or one.start["cases"])]
+            await asyncio.gather(*(work() for _ in range(options.jobs)))
 
 
 def report(every: list[Tuned]) -> None:
@@ -234,6 +248,13 @@ def report(every: list[Tuned]) -> None:
         )
 
 
+def _share(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and int(number) < int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; write 0/2 for the first of two")
+    return int(number), int(of)
+
+
 def main() -> None:
     """Measure what is left, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -242,6 +263,10 @@ def main() -> None:
     parser.add_argument("--recordings", default="vpe-pe64", help="a shipped set, or the path of one")
     parser.add_argument("--ops", default="*", help="globs, separated by commas")
     parser.add_argument("--nodes", type=int, default=24, help="choices for each kernel and dtype")
+    parser.add_argument("--patience", type=int, default=10, help="choices in a row that are no better: enough")
+    parser.add_argument(
+        "--share", type=_share, default=(0, 1), metavar="I/N", help="every N-th kernel from the I-th on"
+    )
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--jobs", type=int, default=1, help="kernels judged at once; times are taken one after another")
     parser.add_argument("--seconds", type=float, default=0.3, help="of the repeats of one call, at most")

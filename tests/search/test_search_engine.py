@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from search_doubles import Bench, FakeJudge, config, graph_of, module, reply
 
+from bringup.candidate import Candidate
 from bringup.errors import ClientError, StoreError
+from bringup.judge.guards import RERUNS
 from bringup.store import CallStarted, list_runs, open_run
 
 
@@ -175,6 +178,21 @@ async def test_the_gate_can_be_kept_for_improvements(tmp_path: Path) -> None:
     assert not graph["3"].valid
     assert graph.best is not None
     assert graph.best.id == "4"
+
+
+@pytest.mark.parametrize("dtypes", [("float32",), ("bfloat16",)])
+def test_guards_that_call_again_are_left_to_a_gate_that_has_the_timed_cases(
+    tmp_path: Path, dtypes: tuple[str, ...]
+) -> None:
+    problem = replace(Bench(tmp_path, lambda *_: "").plan(config()).problem, dtypes=dtypes)
+    again = {guard.id for guard in RERUNS}
+    candidate = Candidate(source=module())
+    assert again <= set(problem.gate(candidate).guards)
+    timed = set(problem.measuring(candidate, None).judge.guards)
+    if set(problem.cases) <= set(dtypes):
+        assert timed == set(problem.gate(candidate).guards) - again
+    else:
+        assert again <= timed
 
 
 async def test_workers_make_nodes_at_once(tmp_path: Path) -> None:

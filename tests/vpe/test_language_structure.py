@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 import torch
 import triton
 import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from bringup.vpe import prints
 
 pytestmark = pytest.mark.usefixtures("permissive")
 
@@ -239,6 +243,18 @@ def test_device_print(capfd):
     lines = capfd.readouterr().out.splitlines()
     assert "pid (0, 0, 0) idx (1) value: (operand 0) -2.000000" in lines
     assert "pid (1, 0, 0) idx () value: (operand 1) 1" in lines
+
+
+def test_no_more_is_made_into_text_than_somebody_reads(monkeypatch):
+    made = []
+    real = prints._lines
+    monkeypatch.setattr(prints, "_lines", lambda *given: made.append(1) or real(*given))
+    with contextlib.redirect_stdout(prints.Beginning(200)) as out:
+        k_print[(500,)](torch.tensor([1.5, -2.0]), B=2)
+        k_print[(500,)](torch.tensor([1.5, -2.0]), B=2)
+    assert 200 <= len(out.getvalue()) < 400
+    assert out.getvalue().startswith("pid (0, 0, 0) idx (0) value: (operand 0) 1.500000\n")
+    assert len(made) < 5
 
 
 @triton.jit

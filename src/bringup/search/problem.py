@@ -9,6 +9,7 @@ from bringup.candidate import Candidate
 from bringup.config import RunConfig
 from bringup.errors import ConfigError
 from bringup.judge import JobTemplate, JudgeJob
+from bringup.judge.guards import RERUNS
 from bringup.judge.measuring import COMPILE, EAGER, Baseline, MeasureJob
 from bringup.operators import Operator
 from bringup.suites import Suite
@@ -16,6 +17,7 @@ from bringup.targets import Target, get_target
 
 START = "start"
 """Name of the baseline that is the kernel which the search started from."""
+CALL_AGAIN = tuple(guard.id for guard in RERUNS)
 MOST_CASES = 4
 """Timed cases where nobody chose any."""
 
@@ -41,7 +43,12 @@ class Problem:
 
     def measuring(self, candidate: Candidate, start: str | None) -> MeasureJob:
         """Return the job of timing a candidate. `start` is the source of the kernel that the search started from."""
-        judge = self.jobs.job(candidate, self.operator, cases=dict(self.cases), seed=self.seed, failures=self.failures)
+        # Guards that call again need references of the timed sizes anew: left to the gate, which has these cases too.
+        whole = set(self.cases) <= set(self.dtypes)
+        judge = self.jobs.job(
+            candidate, self.operator, cases=dict(self.cases), seed=self.seed, failures=self.failures,
+            without_guards=CALL_AGAIN if whole else (),
+        )  # fmt: skip
         baselines = []
         for name in self.against:
             if name != START:

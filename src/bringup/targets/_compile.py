@@ -71,8 +71,7 @@ def signature_of(module: Any) -> tuple[str, list[str]]:
 def facts_of(module: Any) -> dict[str, Any]:
     """What the device process must know of a kernel's text: its arguments, and how much its author put into it."""
     text = str(module)
-    operations = sum(1 for line in text.splitlines() if " = " in line and not line.startswith("#"))
-    return {"signature": signature_of(module)[1], "constants": constants_in(text), "operations": operations}
+    return {"signature": signature_of(module)[1], "constants": constants_in(text)}
 
 
 def constants_in(text: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -13,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from bringup.device import Call, Fault, Kernel, space
+from bringup.device.execution import MOST_PRINTED
 from bringup.device.memory import Block
 from bringup.targets._compile import facts_of, verified
 from bringup.vpe import launch, memory, state
 from bringup.vpe.errors import VpeCompileError, VpeFault, VpeLaunchError
+from bringup.vpe.prints import Beginning
 from bringup.vpe.profile import Profile
 from bringup.vpe.work import Budget
 
@@ -63,6 +64,7 @@ class VpeEngine:
         self._storages: dict[int, Any] = {}
         self._live: dict[int, Block] = {}  # of this guest alone
         self._counts = False
+        self._room = MOST_PRINTED  # characters that this call may still print
         self._budget: Budget | None = None  # of the call; the same on every host
         self._freed = 0, 0  # the stretch of freed blocks without one in use between them that was freed last
         self._used = [(space.END, 0), (space.END, 0)]  # first address and end of what was handed out in each half
@@ -76,6 +78,8 @@ class VpeEngine:
     def allocate(self, block: Block) -> None:
         """The memory is there; fill it with poison."""
         self._live[block.base] = block
+        if block.base < self._freed[1] and block.base + block.nbytes > self._freed[0]:
+            self._freed = 0, 0  # a new guest's addresses begin anew: that stretch is in use again
         if self._budget is not None and block.owner == "input":
             self._budget.grow(self.chip.limits, block.nbytes)
         ctypes.memset(block.base, POISON, block.nbytes)
@@ -130,7 +134,7 @@ class VpeEngine:
         packed = np.zeros(max(len(call.values), 1), np.int64)
         view = packed.view(np.uint8).data
         buffers: list[memory.Buffer | None] = []
-        printed = io.StringIO()
+        printed = Beginning(self._room)
         try:
             launch.check_kinds(chip, loaded.name, tuple(call.names), tuple(call.kinds))
             for position, (name, value, block) in enumerate(zip(call.names, call.values, call.blocks, strict=True)):
@@ -156,6 +160,7 @@ class VpeEngine:
             where = f"{error.dump['file']}:{error.dump['line']}" if error.dump.get("line") else ""
             short = f"kernel '{loaded.name}' was stopped: {error.dump['message']}{f' at {where}' if where else ''}"
             raise Fault("fault", f"VpeFault: {error}", short, render_dump(error.dump)) from None
+        self._room = max(0, printed.left)
         return printed.getvalue()
 
     def synchronize(self) -> None:
@@ -169,6 +174,7 @@ class VpeEngine:
                 space.drop(first, end - first)
                 self._used[half] = (space.END, 0)
         state.clear_launches()
+        self._room = MOST_PRINTED
         self._counts = bool(mode.get("profile"))
         self._budget = Budget.for_call(self.chip.limits)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 from typing import Any
@@ -95,20 +96,37 @@ def _number(item: Any, value: Value, hexadecimal: bool) -> str:
     return str(int(item))
 
 
+class Beginning(io.StringIO):
+    """What is printed, as far as somebody reads it: a program may print a thousand times more."""
+
+    def __init__(self, most: int) -> None:
+        """`most`: characters; no line is cut."""
+        super().__init__()
+        self.left = most
+
+    def write(self, text: str) -> int:
+        """Take a text, while there is room."""
+        if self.left > 0:
+            super().write(text)
+        self.left -= len(text)
+        return len(text)
+
+
 def show(kernel: LoadedKernel, grid: tuple[int, int, int], buffers: list[npt.NDArray[np.uint8] | None]) -> None:
-    """Print everything that the programs of a launch printed, in program order of each thread."""
+    """Print everything that the programs of a launch printed, in program order of each thread.
+
+    Where standard output is a `Beginning`, no more is made into text than it takes.
+    """
     ops = {op.id: op for op in kernel.module.walk() if op.name == "tt.print"}
-    out: list[str] = []
+    out = sys.stdout
     for buffer in buffers:
         if buffer is None:
             continue
         used = int(buffer[:8].view(np.int64)[0])
         at = 8
-        while at < used:
+        while at < used and not (isinstance(out, Beginning) and out.left <= 0):
             site, program, size = (int(x) for x in buffer[at : at + 24].view(np.int64))
             pid = (program % grid[0], program // grid[0] % grid[1], program // (grid[0] * grid[1]))
-            out += _lines(ops[site], pid, buffer[at + 24 : at + 24 + size])
+            out.write("".join(f"{line}\n" for line in _lines(ops[site], pid, buffer[at + 24 : at + 24 + size])))
             at += 24 + size
-    if out:
-        sys.stdout.write("\n".join(out) + "\n")
-        sys.stdout.flush()
+    out.flush()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
-from bringup.candidate import digest
+from bringup.candidate import FormatProblem, digest, parse_source
 from bringup.search.parameters._find import KEPT, NATIVE, SWAPPED, WIDENED, Found, find
 from bringup.search.parameters._text import ModuleText
 from bringup.search.parameters.space import DEFAULT, Choice, Freedom, Parameter, Space, Value
@@ -20,7 +21,7 @@ def space(source: str, freedom: Freedom | None = None) -> Space:
     """Return what `source` leaves open within `freedom`; ValueError when it is not Python."""
     room = freedom if freedom is not None else Freedom()
     parameters = []
-    for found in find(ModuleText(source)):
+    for found in _found(source)[1]:
         choices = _choices(found, room)
         if len(choices) > 1:
             parameters.append(
@@ -42,7 +43,7 @@ def apply(source: str, choice: Choice | Mapping[str, Value]) -> str:
     Raises ValueError for a parameter that the source does not have, or a value that is none of its kind.
     """
     values = choice.values if isinstance(choice, Choice) else dict(choice)
-    known = {found.name: found for found in find(ModuleText(source))}
+    known = {found.name: found for found in _found(source)[1]}
     for name, value in values.items():
         if name not in known:
             raise ValueError(f"no parameter {name} in this source; it has {', '.join(known) or 'none'}")
@@ -54,17 +55,24 @@ def apply(source: str, choice: Choice | Mapping[str, Value]) -> str:
     return _written(changed, swaps)
 
 
+@functools.lru_cache(maxsize=8)  # a search writes one choice after the other into the same text
+def _found(source: str) -> tuple[ModuleText, tuple[Found, ...]]:
+    module = ModuleText(source)
+    return module, tuple(find(module))
+
+
 def _written(source: str, values: Mapping[str, Value]) -> str:
     if not values:
         return source
-    module = ModuleText(source)
+    module, parameters = _found(source)
     changed = module.apply(
         edit
-        for found in find(module)
+        for found in parameters
         if found.name in values and values[found.name] != found.present
         for edit in found.edits(values[found.name])
     )
-    ModuleText(changed)  # still Python
+    if isinstance(problem := parse_source(changed), FormatProblem):  # still Python
+        raise ValueError(problem.explanation)
     return changed
 
 

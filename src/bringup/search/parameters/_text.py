@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -108,8 +109,13 @@ def name_of(node: ast.AST) -> str:
 
 def calls(node: ast.AST, *names: str) -> Iterator[ast.Call]:
     """Yield the calls of functions by their dotted names, in the order of the text."""
-    found = [n for n in ast.walk(node) if isinstance(n, ast.Call) and name_of(n.func) in names]
-    yield from sorted(found, key=lambda call: (call.lineno, call.col_offset))
+    yield from (call for name, call in _calls_in(node) if name in names)
+
+
+@functools.lru_cache(maxsize=256)  # a search asks for many names in the same functions
+def _calls_in(node: ast.AST) -> tuple[tuple[str, ast.Call], ...]:
+    found = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    return tuple((name_of(n.func), n) for n in sorted(found, key=lambda call: (call.lineno, call.col_offset)))
 
 
 def keyword(call: ast.Call, name: str) -> ast.keyword | None:
