@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import linecache
 import math
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 import torch
 import triton
 import triton.language as tl
+from judge_bench import Bench
 
 from bringup.candidate import Candidate
+from bringup.config import JudgeConfig
 from bringup.prompts import EXAMPLES, load_examples
 from bringup.suites import get_suite
 from bringup.vpe import device
@@ -85,16 +89,18 @@ def test_float64_out_holds_the_float32_results() -> None:
     torch.testing.assert_close(found.cpu(), narrow.double(), rtol=0, atol=0, equal_nan=True)
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def judge() -> AsyncIterator[Bench]:
+    async with Bench("vpe:pe64", JudgeConfig(compile_for=())) as made:
+        yield made
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", EXAMPLES)
-async def test_examples_pass_their_gate(name: str) -> None:
-    from judge_bench import Bench
-
-    from bringup.config import JudgeConfig
-
+async def test_examples_pass_their_gate(judge: Bench, name: str) -> None:
     source = next(example.source for example in load_examples("vpe") if example.name == name)
     operator = get_suite("opinfo").operator(name)
-    async with Bench("vpe:pe64", JudgeConfig(compile_for=())) as judge:
-        verdict = await judge.candidate(Candidate(source=source), operator, dtypes=operator.dtypes, seed=0)
+    verdict = await judge.candidate(Candidate(source=source), operator, dtypes=operator.dtypes, seed=0)
     assert verdict.passed, (verdict.summary, verdict.log)
     assert not verdict.environment.skipped, verdict.environment.skipped  # it takes `out=` where asked
     assert verdict.cases_passed == verdict.cases_total == operator.cases_total
