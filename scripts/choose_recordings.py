@@ -2,9 +2,10 @@
 
 Usage: python scripts/choose_recordings.py RUN... [--set NAME]
 
-RUN are folders of runs that replayed the set. The cost of an operator is the time that judging its replies took; where
-several runs have it, the least. A run on a busy machine is brought to the scale of the first one by the operators that
-both have. The rule, in this order, until there are a hundred:
+RUN are folders of runs that replayed operators of the set, as many as shall be chosen among. The cost of an operator is
+the time that judging its replies took; where several runs have it, the least. A run on a busy machine is brought to the
+scale of the first one by the operators that both have. What did not end with a pass is not chosen. The rule, in this
+order, until there are a hundred:
 
 1. of each category its three cheapest;
 2. of each way in which a first reply failed (format, a rule of the linter, compiler, wrong, ...) the two cheapest;
@@ -42,6 +43,7 @@ def main() -> None:
     cost: dict[str, float] = {}
     category: dict[str, str] = {}
     ways: defaultdict[str, set[str]] = defaultdict(set)
+    last: dict[str, str] = {}
     for folder in arguments:
         seconds: Counter[str] = Counter()
         with open_run(Path(folder)) as run:
@@ -50,6 +52,7 @@ def main() -> None:
                 event, operator = stored.event, stored.operator or ""
                 if isinstance(event, Judged):
                     seconds[operator] += event.seconds  # type: ignore[assignment]
+                    last[operator] = event.result
                     if event.result != "passed":
                         ways[operator].add(event.result)
                 elif isinstance(event, Linted) and event.violations:
@@ -60,10 +63,10 @@ def main() -> None:
         scale = statistics.median(common) if common else 1.0
         for operator, took in seconds.items():
             cost[operator] = min(cost.get(operator, float("inf")), took * scale)
-    missing = sorted(recorded - set(cost))
-    if missing:
-        sys.exit(f"no run has judged {', '.join(missing)}")
-    cheapest = sorted(recorded, key=lambda one: (cost[one], one))
+    judged = {one for one in recorded & set(cost) if last[one] == "passed"}
+    if len(judged) < MOST:
+        sys.exit(f"the runs have judged {len(judged)} of the set's operators: {MOST} are to be chosen")
+    cheapest = sorted(judged, key=lambda one: (cost[one], one))
     chosen: dict[str, None] = {}
     for kind in sorted(set(category.values())):
         chosen.update(dict.fromkeys([one for one in cheapest if category[one] == kind][:A_CATEGORY]))
@@ -80,9 +83,9 @@ def main() -> None:
         "# Written by scripts/choose_recordings.py, which says by which rule.\n"
     )
     (where / CHOSEN).write_text(told + "".join(f"{one}\n" for one in sorted(chosen)))
-    total, part = sum(cost[one] for one in recorded), sum(cost[one] for one in chosen)
+    total, part = sum(cost[one] for one in judged), sum(cost[one] for one in chosen)
     repaired = sum(bool(ways[one]) for one in chosen)
-    print(f"{len(chosen)} of {len(recorded)} operators, {repaired} repaired: {part:.0f} s of {total:.0f} s of judging")
+    print(f"{len(chosen)} of {len(judged)} judged operators, {repaired} repaired: {part:.0f} s of {total:.0f} s")
 
 
 if __name__ == "__main__":

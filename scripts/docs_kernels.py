@@ -148,18 +148,27 @@ def short_table() -> str:
         return "No measurement lies beside the kernels.\n"
     found = summarise(results)
     statuses, how = found.statuses, found.how
+    names = set(results.operators)
+    device, apart = (
+        {name for name in names if results.operators[name].status == status} for status in ("covered", "not_applicable")
+    )
+    recorded = names & set(RecordingSet(RECORDINGS / "vpe-pe64").operators())
     return "\n".join([
         _state(library, results),
         "",
-        f"| of {found.eligible} names on `{results.header.target}` | names |",
-        "| --- | --- |",
-        "| covered: every case of every form, gradients included | "
-        f"{statuses['covered']} (own kernel {how['own']}, composed {how['composed']}, none needed {how['none']}) |",
-        f"| gradients apart | {found.forward} |",
-        f"| kernels are missing | {statuses['missing']} |",
+        f"| of {found.eligible} names on `{results.header.target}` | as a device | "
+        "a session for each, [recorded](docs/recorded.md) | either |",
+        "| --- | --- | ---: | ---: |",
+        "| covered: every case (as a device: of every form, gradients included) | "
+        f"{statuses['covered']} (own kernel {how['own']}, composed {how['composed']}, none needed {how['none']}) | "
+        f"{len(recorded)} | {len(recorded | device)} |",
+        f"| gradients apart | {found.forward} | | |",
+        f"| kernels are missing | {statuses['missing']} | {len(names - recorded - apart)} | "
+        f"{len(names - recorded - device - apart)} |",
         "| fails otherwise ([which, and why](docs/coverage.md#what-the-shipped-library-covers)) | "
-        f"{statuses['failed']} |",
-        f"| not applicable: complex, sparse or uninitialised results | {statuses['not_applicable']} |",
+        f"{statuses['failed']} | | |",
+        f"| not applicable: complex, sparse or uninitialised results | {statuses['not_applicable']} | "
+        f"{len(apart - recorded)} | {len(apart - recorded - device)} |",
         "",
     ])  # fmt: skip
 

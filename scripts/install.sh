@@ -28,4 +28,6 @@ pip=("$venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-che
 # torch first and alone: a CPU build where one is offered, and nothing later may replace it.
 "$venv/bin/python" -c 'import torch' 2>/dev/null || "${pip[@]}" --constraint constraints.txt torch
 "${pip[@]}" --constraint constraints.txt --group dev --editable .
+# Judge processes write no bytecode: without it each of them would compile what only they import.
+"$venv/bin/python" -m compileall -q src/bringup
 "$venv/bin/python" -c 'import bringup, torch, triton; print("bringup", bringup.__version__, "torch", torch.__version__, "triton", triton.__version__)'

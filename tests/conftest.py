@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 
 from hypothesis import settings
+from kept_servers import kept_servers
 from store_servers import postgres, postgres_server, s3, s3_server, shared_url
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
-__all__ = ["postgres", "postgres_server", "s3", "s3_server", "shared_url"]
+__all__ = ["kept_servers", "postgres", "postgres_server", "s3", "s3_server", "shared_url"]

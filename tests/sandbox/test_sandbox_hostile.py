@@ -27,7 +27,7 @@ from bringup.judge.guards import guards_but
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.own_servers]
 ALL = [*RESOURCES, *ENDINGS, *ESCAPES]
 # No guard looks on: what holds here is the sandbox alone.
 CONFIG = JudgeConfig(

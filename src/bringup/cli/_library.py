@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from bringup.store import Run
 
 LibraryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--library", "-l", help="Folder of the library (default: $BRINGUP_LIBRARY, else kernels here, else what ships)."
+    ),
+]
+ChangedLibraryOption = Annotated[
     Path | None,
     typer.Option("--library", "-l", help="Folder of the library (default: $BRINGUP_LIBRARY, else kernels)."),
 ]
@@ -32,14 +38,22 @@ class Source:
 
 
 def chosen(given: Path | None) -> Path:
-    """Return the folder of the library that a command means."""
+    """Return the folder of the library that a command changes: never the one that ships, unless it is named."""
     import os
 
     return given if given is not None else Path(os.environ.get("BRINGUP_LIBRARY") or "kernels")
 
 
 def open_library(given: Path | None) -> Library:
-    """Open the library that a command means; raises LibraryError."""
+    """Open the library that a command reads, the one that ships where there is no other; raises LibraryError."""
+    from bringup.library import Library
+    from bringup.library.enabling import library_of_command
+
+    return Library.open((given if given is not None else library_of_command()) or chosen(None))
+
+
+def open_changed(given: Path | None) -> Library:
+    """Open the library that a command changes; raises LibraryError."""
     from bringup.library import Library
 
     return Library.open(chosen(given))
@@ -130,8 +144,18 @@ def _of_search(run: Run, suite: str) -> Source:
     return Source(operator, origin, found.source, bundle, variants=found.variants)
 
 
-async def judge(sources: Sequence[tuple[str, str]], suite: str, target: str, jobs: int, shows: bool) -> list[Bundle]:
-    """Lint and judge operators' sources on their whole gates; every verdict comes back, passed or not."""
+async def judge(
+    sources: Sequence[tuple[str, str]],
+    suite: str,
+    target: str,
+    jobs: int,
+    shows: bool,
+    take: Callable[[int, Bundle], None] | None = None,
+) -> list[Bundle]:
+    """Lint and judge operators' sources on their whole gates; every verdict comes back, passed or not.
+
+    `take` gets each as it comes, with its place among the sources.
+    """
     import asyncio
 
     from bringup.candidate import Candidate
@@ -160,6 +184,8 @@ async def judge(sources: Sequence[tuple[str, str]], suite: str, target: str, job
                     verdict = await pool.judge(template.job(candidate, operator))
                     evidence = evidence_of(verdict, candidate, name, suite)
                 bundles[number] = Bundle(evidence=evidence, source=source)
+                if take is not None:
+                    take(number, bundles[number])
                 bar.update(task, advance=1, description=name)
 
             await asyncio.gather(*(one(number) for number in range(len(sources))))

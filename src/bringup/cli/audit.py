@@ -138,7 +138,8 @@ def _subjects(
         names = [operator.name for operator in get_suite(gate).operators()]
         return replace(of_library(library, names), suite=gate), kept / library.resolve().name
     if recordings is not None:
-        return replace(of_recordings(recordings), suite=gate), kept / f"recordings-{Path(recordings).name}"
+        names = [operator.name for operator in get_suite(gate).operators()]
+        return replace(of_recordings(recordings, names), suite=gate), kept / f"recordings-{Path(recordings).name}"
     assert subject is not None
     if file is not None:
         get_suite(gate).operator(subject)  # raises UnknownOperator with close names

@@ -54,6 +54,10 @@ def bisect(
     if device.partition(":")[0] != "vpe":
         raise ConfigError(f"--device {device}", "programs are bisected on vpe", "use vpe or vpe:PROFILE")
     opened = open_library(library)
+    serving = sorted({entry.overload for entry in opened.entries if unjudged or entry.judged})
+    idle = [] if unjudged else sorted({entry.overload for entry in opened.entries if not entry.judged})
+    if idle:
+        typer.echo(f"not judged, so they do not serve: {', '.join(idle)}; --unjudged lets them", err=True)
     with tempfile.TemporaryDirectory(prefix="bringup-bisect-") as scratch:
         program = _trial.Program(
             script.resolve(), tuple(arguments), metric, opened.path, device, unjudged, seconds,
@@ -61,7 +65,7 @@ def bisect(
         )  # fmt: skip
         _trial.warm(device if ":" in device else opened.target)
         search = _Search(replace(program), rtol, atol, quiet=json_output)
-        found = search.run(opened.overloads())
+        found = search.run(serving)
     if json_output:
         print_json(found)
     else:

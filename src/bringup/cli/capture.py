@@ -94,7 +94,9 @@ def run(
         write_capture(out, capture)
     typer.echo(f"{_summary(capture)} written to {out}", err=True)
     if code:
-        typer.echo(f"the program ended with {how} ({capture.ended[shown]}); what it did until then is kept", err=True)
+        why = capture.ended[shown]
+        said = how if why == f"with {how}" else f"{how} ({why})"
+        typer.echo(f"the program ended with {said}; what it did until then is kept", err=True)
         raise typer.Exit(1)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bringup.cli._library import LibraryOption
+from bringup.cli._library import ChangedLibraryOption, LibraryOption
 from bringup.cli._output import JsonOption, make_console, print_json
 from bringup.cli._runs import RunsDirOption
 
@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
 
 def add(
     what: Annotated[list[str], typer.Argument(metavar="RUN|RECORDINGS|FILE...", help="Where the kernels come from.")],
-    library: LibraryOption = None,
+    library: ChangedLibraryOption = None,
     op: Annotated[str | None, typer.Option(help="Of a Python file: the overload that it serves.")] = None,
     ops: Annotated[list[str] | None, typer.Option("--ops", help="Only these operators (repeatable).")] = None,
     target: TargetOption = None,
@@ -232,10 +232,10 @@ def verify(
     import asyncio
 
     from bringup.cli._library import judge as judge_all
-    from bringup.cli._library import open_library
+    from bringup.cli._library import open_changed, open_library
     from bringup.library.adding import dtypes_noted, evidence_bytes, judged_of, refusal
 
-    opened = open_library(library)
+    opened = open_changed(library) if record else open_library(library)
     if record and not judge and not opened.problems():
         completed = dtypes_noted(opened)
         typer.echo(f"judgements of {completed} kernels were completed with the dtypes of their cases", err=True)
@@ -253,13 +253,16 @@ def verify(
             groups.setdefault((suite, target or entry.profile or opened.target), []).append(entry)
         for (suite, where), group in groups.items():
             pairs = [(e.judged[0].operator if e.judged else e.overload, opened.source(e)) for e in group]
-            bundles: list[Bundle] = asyncio.run(judge_all(pairs, suite, where, jobs, shows=not json_output))
-            for entry, bundle in zip(group, bundles, strict=True):
-                evidence = bundle.evidence
+
+            def take(place: int, bundle: Bundle, group: list[Entry] = group, where: str = where) -> None:
+                entry, evidence = group[place], bundle.evidence
                 rows.append({"folder": entry.folder, "target": where, "kind": evidence.kind,
                              "cases": evidence.cases_total})  # fmt: skip
-                if record and refusal(evidence) is None:
+                if record and refusal(evidence) is None:  # at once: an interruption keeps what was judged
                     opened.add_evidence(entry, judged_of(evidence), evidence_bytes(evidence))
+
+            asyncio.run(judge_all(pairs, suite, where, jobs, shows=not json_output, take=take))
+    rows.sort(key=lambda row: str(row["folder"]))
     failed = [row for row in rows if row["kind"] != "passed"]
     if json_output:
         print_json({"library": str(opened.path), "kernels": len(opened.entries), "problems": problems, "judged": rows})
@@ -322,7 +325,7 @@ def export(
 
 def import_kernels(
     folder: Annotated[Path, typer.Argument(help="Folder in BackendBench's form.")],
-    library: LibraryOption = None,
+    library: ChangedLibraryOption = None,
     ops: Annotated[list[str] | None, typer.Option("--ops", help="Only these overloads (repeatable).")] = None,
     target: TargetOption = None,
     suite: SuiteOption = "aten",
@@ -372,7 +375,8 @@ def import_kernels(
         for row in rows:
             if not row["added"]:
                 typer.echo(f"not added: {row['overload']}: {row['why']}", err=True)
-        state = "judged" if judge else "unjudged: `bringup library verify --judge --record` judges them"
+        later = f"bringup library verify -l {chosen(library)} --judge --record"
+        state = "judged" if judge else f"unjudged: `{later}` judges them"
         typer.echo(f"{sum(row['added'] for row in rows)} of {len(rows)} kernels added to {chosen(library)} ({state})")
     if not all(row["added"] for row in rows):
         raise typer.Exit(1)
@@ -380,12 +384,12 @@ def import_kernels(
 
 def remove(
     overloads: Annotated[list[str], typer.Argument(help="Overloads (all their kernels), or folders.")],
-    library: LibraryOption = None,
+    library: ChangedLibraryOption = None,
 ) -> None:
     """Take kernels out of a library."""
-    from bringup.cli._library import open_library
+    from bringup.cli._library import open_changed
 
-    opened = open_library(library)
+    opened = open_changed(library)
     for name in overloads:
         for entry in _chosen(opened, name):
             opened.remove(entry)

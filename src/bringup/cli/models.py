@@ -24,13 +24,14 @@ def register(app: typer.Typer) -> None:
 
 
 def list_models(json_output: JsonOption = False) -> None:
-    """List the models: what they are, their optimisers and tolerances, and which need a package that is not there."""
+    """List the models: what they are, their optimisers and tolerances, and why one cannot run here."""
     from bringup.models import catalog
 
     rows = []
     for name in catalog.names():
-        row: dict[str, Any] = {"name": name, "needs": catalog.lacking(name)}
-        if not row["needs"]:
+        problem = catalog.unusable(name)
+        row: dict[str, Any] = {"name": name, "needs": catalog.lacking(name), "problem": "; ".join(problem or ())}
+        if not problem:
             recipe = catalog.get(name)
             row |= {
                 "what": recipe.what, "optimizer": recipe.optimizer_name, "loss_tolerance": recipe.tolerance.loss,
@@ -47,9 +48,8 @@ def list_models(json_output: JsonOption = False) -> None:
     for column in ("model", "what", "optimiser", "tolerance"):
         table.add_column(column, overflow="fold", no_wrap=column == "model")
     for row in rows:
-        if row["needs"]:
-            said = f"needs {', '.join(row['needs'])}: pip install 'bringup[models]'"
-            table.add_row(row["name"], Text(said), "", "", style="dim")
+        if row["problem"]:
+            table.add_row(row["name"], Text(row["problem"]), "", "", style="dim")
         else:
             table.add_row(row["name"], row["what"], row["optimizer"], f"{row['loss_tolerance']:g}")
     make_console().print(table)
