@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bringup.judge._size_class import made, same_class
+from bringup.judge._size_class import made, same_class, takes_more
 from bringup.judge._thresholds import operands
 from bringup.judge.guards.numbers import (
     WHOLE,
@@ -113,6 +113,15 @@ def test_a_number_is_a_size_where_results_or_work_grow_with_it(
 ) -> None:
     x = torch.ones(1, 4, 5)
     assert same_class(made(function, (x, *few), {}), made(function, (x, *many), {})) is same
+
+
+@pytest.mark.parametrize("size", [(), (4, 5)])
+def test_work_within_an_operator_is_seen_with_a_moderate_number(size: tuple[int, ...]) -> None:
+    """2^31 of `mvlgamma`'s terms are gigabytes, of which nothing is seen from without."""
+    x = torch.full(size, 9.0)
+    assert takes_more(torch.mvlgamma, ((x, 3), {}), ((x, 1 << 12), {}))
+    assert not takes_more(torch.roll, ((x, 3), {}), ((x, 1 << 12), {}))
+    assert not takes_more(torch.sum, ((x, 0), {}), ((x, 1 << 12), {}))
 
 
 def test_no_memory_is_needed_to_see_that_a_number_is_a_size() -> None:

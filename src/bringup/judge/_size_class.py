@@ -1,6 +1,7 @@
 """Whether another number among the arguments of a call asks for results of other sizes, or for more work.
 
-The reference is asked on tensors without data (`meta`), so that a call which would need gigabytes is never made.
+The reference is asked on tensors without data (`meta`), so that a call which would need gigabytes is never made. What
+an operator makes within itself is not seen there: of whole numbers it is asked with a moderate one first, on data.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd.profiler import profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bringup.judge import _codec
 
+SPARE_BYTES = 1 << 11  # that a call may take beyond GROWTH
 GROWTH = 2  # times as many elements as before: beyond, the number is a size
 
 # Of what a call makes: its results' sizes and dtypes, and how many elements its steps have made in all.
@@ -44,6 +47,21 @@ def made(reference: Callable[..., Any], args: Any, kwargs: Any) -> Made | None:
 def same_class(one: Made | None, other: Made | None) -> bool:
     """Whether the second call has results like the first, and takes not much more work."""
     return one is not None and other is not None and one[0] == other[0] and other[1] <= GROWTH * one[1]
+
+
+def takes_more(reference: Callable[..., Any], before: tuple[Any, Any], after: tuple[Any, Any]) -> bool:
+    """Whether a call takes more memory than another one: (args, kwargs) each, with data. A refused call does not."""
+    found = [_taken(reference, *call) for call in (before, after)]
+    return found[1] > GROWTH * found[0] + SPARE_BYTES
+
+
+def _taken(reference: Callable[..., Any], args: Any, kwargs: Any) -> int:
+    """Bytes that a call allocates on the host, in all; 0 where it is refused."""
+    with contextlib.suppress(Exception), torch.no_grad():
+        with profile(profile_memory=True) as seen:
+            reference(*args, **kwargs)
+        return sum(max(0, event.self_cpu_memory_usage) for event in seen.function_events or ())
+    return 0
 
 
 def _without_data(tree: Any) -> Any:

@@ -20,7 +20,7 @@ from bringup.judge._case import Asked, CaseJudge
 from bringup.judge._circumstances import Varied
 from bringup.judge._outcome import Outcome, cheated
 from bringup.judge._rehearsal import Places, RehearsedCall, Wanted
-from bringup.judge._size_class import Made, made, same_class
+from bringup.judge._size_class import Made, made, same_class, takes_more
 from bringup.suites import get_suite
 
 if TYPE_CHECKING:
@@ -252,6 +252,10 @@ class Rerunner:
             return True
         before = self.made(case) if before is None else before
         return before is not None and same_class(before, made(case.inputs.reference, args, kwargs))
+
+    def takes_more(self, case: CaseJudge, args: Any, kwargs: Any) -> bool:
+        """Whether a call with these arguments takes more memory than the case, by itself."""
+        return takes_more(case.inputs.reference, (case.args, case.kwargs), (args, kwargs))
 
     def free(self, case: CaseJudge) -> bool:
         """Whether values of the case may be exchanged for others that occur in it, and the answer still be compared.

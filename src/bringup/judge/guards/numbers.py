@@ -23,6 +23,7 @@ AROUND_ZERO = (0.125, 1.0)  # what a zero becomes
 ACROSS = (0.5, 5.0)  # binary logarithms of how far a number comes to lie from 1, on the other side of it
 FAR = (1e6, 1e-9, 1e4, 1e-4)
 SHIFTS = (1 << 16, 1 << 10)  # a whole number of more than 16 bits, and by how much more it may be
+PROBE = 1 << 12  # a whole number with which a call whose number is a size shows it, and does no harm
 WIDE = 40  # bits of one that is wider than an int32
 TINY, HUGE = (-34.0, -12.0), (1.0, 5.0)  # binary logarithms of tolerances
 CALLS = 3  # of the reference for one number
@@ -105,10 +106,12 @@ class Numbers(Redraw):
                 args, kwargs = put(other)
                 if not rerun.same_class(case, before, args, kwargs):
                     continue
+                if what in WHOLE and rerun.takes_more(case, *put(PROBE if other > 0 else -PROBE)):
+                    break
                 words = f"with another number among the arguments ({other!r} for {number!r})"
                 made = rerun.renumbered(case, args, kwargs, words)
                 felt = made is not None and not made.same_bits(case)
-                if made is not None and felt and rerun.fits(made, finite=what not in SPECIAL):
+                if made is not None and felt and rerun.fits(made, finite=_is_finite(what, rerun.kind(case))):
                     return made
         return None
 
@@ -162,6 +165,11 @@ class Numbers(Redraw):
             if asked is not None and rerun.fits(asked):
                 return asked
         return None
+
+
+def _is_finite(what: str, kind: str) -> bool:
+    """Whether results must be finite: at a pole only the sign of a zero would be asked, which sums of numbers lose."""
+    return what not in SPECIAL or (SPECIAL[what] == 0 and kind not in SAFE["infinity"])
 
 
 def _defaults(rerun: Rerunner) -> dict[str, float | int]:
