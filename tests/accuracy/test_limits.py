@@ -356,3 +356,17 @@ def test_the_cosine_of_opposite_vectors_is_rounded_on_the_way() -> None:
     exact = function(a.double(), b.double(), dim=-1)
     assert not found.wrong(y, (exact - 2.1e-7).float()).any()
     assert found.wrong(y, (exact + 2e-6).float()).all()
+
+
+@pytest.mark.parametrize("degree", [0.07, 0.3, 1.0, 3.0, -0.2])
+def test_the_root_of_a_norm_multiplies_what_its_sum_is_off_by(degree: float) -> None:
+    """A sum of 125 powers, each within two units, in a straight line; one that is off by 2^-12 never passes."""
+    draw = torch.Generator().manual_seed(0)
+    x, y = torch.rand(125, generator=draw) + 0.5, torch.rand(125, generator=draw) - 1
+    found = limit("dist", torch.dist, x, y, degree)
+    total = torch.zeros(())
+    for term in (x - y).abs().pow(degree) * (1 + 2.0**-22):
+        total = total + term
+    result = total.pow(torch.tensor(1 / degree))
+    expected = torch.dist(x, y, degree)
+    assert right(found, expected, result.item(), result.item() * (1 + 2.0**-12)) == [True, False]

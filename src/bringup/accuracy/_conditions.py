@@ -80,6 +80,20 @@ def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], place: int, *nam
     return args[place] if len(args) > place else next(kwargs[name] for name in names if name in kwargs)
 
 
+def root(args: tuple[Any, ...], kwargs: Mapping[str, Any], place: int) -> float:
+    """Return by how much a norm of degree p multiplies the relative error of its sum of powers: 1/|p|, at least 1.
+
+    d(s^(1/p)) / s^(1/p) = (1/p) ds/s. `place` is that of p among the arguments.
+    """
+    try:
+        degree = _argument(args, kwargs, place, "p", "ord")
+    except StopIteration:
+        return 1.0
+    if isinstance(degree, bool) or not isinstance(degree, int | float) or not degree:
+        return 1.0
+    return max(1.0, 1 / abs(degree))
+
+
 def _factor(kwargs: Mapping[str, Any], name: str) -> float:
     value = kwargs.get(name, 1)
     return 1.0 if value is None else float(value)

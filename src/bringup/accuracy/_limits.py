@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
-from bringup.accuracy._conditions import SIZES, UNIT, absolute, common_divisor, counts, spread
+from bringup.accuracy._conditions import SIZES, UNIT, absolute, common_divisor, counts, root, spread
 from bringup.accuracy._factors import Functions, functions_of, units
 from bringup.accuracy._flushing import FLUSHED, SMALLEST, called, flushed_arguments, same_kind
 from bringup.accuracy._numbers import FLOATS, PRECISION, overflow_from, ulp, unit
@@ -326,6 +326,8 @@ class Standard:
         if rule.kind == "composite":
             terms = max([leaf.numel() for leaf in leaves([twin.args, twin.kwargs])], default=1)
             spreads = max(1.0, rule.spread) * (8 + 4 * math.sqrt(terms))
+            if rule.root >= 0:
+                spreads *= root(twin.args, twin.kwargs, rule.root)
         if spreads:
             words = "and what rounding its arguments to float32 can change"
             found = [Error(spreads * one, one, words) for one in spread(twin, exact)]

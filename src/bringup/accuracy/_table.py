@@ -32,6 +32,7 @@ class Rule:
     open: str = ""  # a function of `_open`: elements that nothing is known of, so that any value is right
     mean: int = -1  # composite: index of the output that is a mean
     squares: bool = False  # composite: a root of a mean of squares
+    root: int = -1  # composite: the place of a norm's degree: its root of a sum multiplies what that is off by
     least: int = 0
     fixed: int = -1  # the place of a floating-point argument that holds flags
     without: str = ""
