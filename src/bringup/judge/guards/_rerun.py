@@ -151,8 +151,8 @@ class Rerunner:
         return self._judging.job.limits.case_seconds
 
     def late(self) -> bool:
-        """Whether the candidate has had all of its time."""
-        return time.monotonic() > self._judging.deadline
+        """Whether the candidate has had all of its time, and guards have had as much."""
+        return time.monotonic() > self._judging.deadline + self._judging.job.limits.candidate_seconds
 
     def renew_guest(self) -> None:
         """Have the next call made in a guest that has only loaded the candidate."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ SIGNATURES = 24  # cases that are drawn
 REFUSALS = 3  # cases that PyTorch refuses
 CALLS = 800  # of the wrapper in all
 LINES = 4000  # that all calls may ask for: where each asks for much, there are fewer
+LEAST = 60  # of the calls are made, however much each asks for
 READ = 16  # lines that a read counts for
 OTHERS = 6  # cases of operators that may read, which are judged once more with other values
 SIZES, OF = 120, 4  # calls with sizes that nobody has judged are drawn, from so many cases
@@ -28,11 +30,14 @@ LARGE, FEW_LINES = 3, 8  # of these, where no case asks for more lines
 TWICE = 30  # of these are made once more
 SIZED_LINES = 500  # that these may ask for
 FRESH = 2  # guests that have called nothing
+FIRSTS = 4  # calls of tuners that are judged as the first ones of their processes
 AGAIN = 0.15  # of the calls are the one before once more, on the same objects
 BROKEN = 0.03  # of the calls are refused, or find no memory
 ALLOCATIONS = 4  # the last one of which is among those that fail
 FIRST, BATCH = 4, 200  # calls that go out at once in the beginning, and at most
 SHARE = 0.05  # of the time limit of one call that they may take together
+NO_TIME = "the wrapper is so slow that it has used up its time, and the guards' time as well"
+_IDLE = re.compile(r"launch \S+ (0x|\d+x0x|\d+x\d+x0 )")  # a launch of no programs
 Finding = tuple["Outcome", "CaseJudge"] | None
 
 
@@ -79,22 +84,25 @@ class Rehearsed(Rerun):
         if found is not None:
             return found
         if tuned:
-            return self._tuned(rerun, drawn[:FRESH], chance)
+            return self._tuned(rerun, drawn, chance)
         return self._first_calls(rerun, drawn, [*alike, *(one for one in sized if one.wanted)], chance)
 
     def _rehearse(self, rerun: Rerunner, drawn: Sequence[Rehearsal], chance: random.Random) -> Finding:
         """Call in the guest that has made all calls up to now."""
+        from bringup.judge._outcome import Outcome
         from bringup.judge._rehearsal import without_a_tensor
 
         places = rerun.places()
         broken = [made for one in drawn if (made := rerun.rehearsal_of(one, without_a_tensor(one.request)))]
         calls, lines, most = 0, 0, FIRST
         one = drawn[0]
-        while calls < CALLS and lines < LINES and not rerun.late():
+        while calls < CALLS and (lines < LINES or calls < LEAST):
+            if rerun.late():
+                return rerun.failed(self.id, "", Outcome("timed_out", NO_TIME), one.case), one.case
             # How many go out at once is a matter of time alone: which calls are made, and where, is not.
             batch: list[tuple[Rehearsal, RehearsedCall]] = []
             before, began = calls, time.monotonic()
-            while len(batch) < most and calls < CALLS and lines < LINES:
+            while len(batch) < most and calls < CALLS and (lines < LINES or calls < LEAST):
                 kind = chance.random()
                 if kind < BROKEN and broken:
                     other = chance.choice([*broken, one])
@@ -152,12 +160,20 @@ class Rehearsed(Rerun):
                 return found
         return None
 
-    def _tuned(self, rerun: Rerunner, few: Sequence[Rehearsal], chance: random.Random) -> Finding:
-        """Call in two guests that have only loaded the candidate.
+    def _tuned(self, rerun: Rerunner, drawn: Sequence[Rehearsal], chance: random.Random) -> Finding:
+        """Call in guests that have only loaded the candidate.
 
         What a tuner chooses hangs on which call is the first; all times are the same here, and so are the choices of
-        two such guests.
+        two such guests. What they ask for need not be what was judged, so some first calls are judged, too.
         """
+        smallest = min(drawn, key=lambda one: max([t.numel() for _, t in one.case.tensors], default=0))
+        for one in list(dict.fromkeys([smallest, *_unlike(drawn)]))[:FIRSTS]:
+            rerun.renew_guest()
+            run = rerun.call(one.case, {})
+            if run.outcome.kind != "passed":
+                words = "as the first call in a fresh process: "
+                return rerun.failed(run.outcome.guard or self.id, words, run.outcome, one.case), one.case
+        few = drawn[:FRESH]
         for one in few:
             one.wanted.clear()
         for order in (few, few[::-1]):
@@ -268,7 +284,7 @@ def _cost(one: Rehearsal) -> int:
     if not one.wanted:
         return 1
     known = one.wanted[0]
-    return 1 + len(known.transcript) + READ * len(known.answers)
+    return 1 + sum(not _IDLE.match(line) for line in known.transcript) + READ * len(known.answers)
 
 
 def _usable(case: CaseJudge) -> bool:
