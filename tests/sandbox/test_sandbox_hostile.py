@@ -22,7 +22,7 @@ from judge_bench import Bench
 
 from bringup.candidate import Candidate
 from bringup.config import NO_CACHE, JudgeConfig
-from bringup.judge import _pool
+from bringup.judge import _processes
 from bringup.judge.guards import guards_but
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
@@ -86,7 +86,7 @@ async def isolated() -> AsyncIterator[Pools]:
 async def degraded() -> AsyncIterator[Pools]:
     """Judges whose workers believe that the system has no namespaces."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_pool, "PASSED_ENVIRONMENT", (*_pool.PASSED_ENVIRONMENT, "BRINGUP_SANDBOX_WITHOUT"))
+        patch.setattr(_processes, "PASSED_ENVIRONMENT", (*_processes.PASSED_ENVIRONMENT, "BRINGUP_SANDBOX_WITHOUT"))
         patch.setenv("BRINGUP_SANDBOX_WITHOUT", "namespaces")
         async with pools() as both:
             yield both

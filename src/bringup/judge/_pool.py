@@ -18,7 +18,7 @@ from bringup.candidate import digest
 from bringup.config import DEVICES
 from bringup.judge._contents import JobRefused, TargetRef, local_operator, local_target, suite_ref
 from bringup.judge._kernels import kernels_folder, user_cache
-from bringup.judge._processes import ForkServer, JudgeFault, Slot, SlotLost
+from bringup.judge._processes import ForkServer, JudgeFault, Slot, SlotLost, process_environment
 from bringup.judge._scratch import Scratch
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import JudgeJob, Progress, Replayed, ReplayJob
@@ -27,17 +27,6 @@ from bringup.operators import Operator
 from bringup.targets import get_target
 from bringup.verdict import Environment, Verdict
 
-# Workers see these variables and no others: no key, token or path of the user's reaches a candidate.
-PASSED_ENVIRONMENT = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "LD_LIBRARY_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "BRINGUP_VPE_DUMPS",
-)
 # Which instructions and threads the host's PyTorch uses: what is right must not hang on them, and so can be tried.
 HOST_ENVIRONMENT = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "OMP_NUM_THREADS")
 SERVICES = ("guests", "compiles", "devices")  # what the fork server of a target forks for each referee
@@ -236,20 +225,7 @@ class JudgePool:
         self._free = asyncio.Semaphore(len(self._slots))
 
     def _variables(self, extra: Any) -> dict[str, str]:
-        variables = {name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ}
-        scratch = self._directory.name
-        return {
-            **variables,
-            "HOME": scratch,
-            "TMPDIR": scratch,
-            "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
-            "OMP_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # each process registers the devices of its own making
-            **({"BRINGUP_KERNEL_CACHE": self.kernel_cache} if self.kernel_cache else {}),
-            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p and os.path.isdir(p)),
-            **extra,
-        }
+        return process_environment(self._directory.name, self.kernel_cache, extra)
 
     async def _open(self) -> Slot:
         for parent in self._parents.values():

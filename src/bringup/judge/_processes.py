@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,52 @@ from bringup.errors import EnvironmentFault
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import Progress
 
+# Workers see these variables and no others: no key, token or path of the user's reaches a candidate.
+PASSED_ENVIRONMENT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "BRINGUP_VPE_DUMPS",
+)
 KEPT_OPERATORS = 8  # whose inputs and references a referee keeps in memory
 BUSY = "; the machine is busy or short of memory: use fewer jobs (`--jobs`), or end other work, and try again"
 START_SECONDS = 180.0  # for the fork server's imports on a busy machine
 
 
+def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a fork server whose home is the folder `scratch`."""
+    return {
+        **{name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ},
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # each process registers the devices of its own making
+        **({"BRINGUP_KERNEL_CACHE": kernel_cache} if kernel_cache else {}),
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p and os.path.isdir(p)),
+        **extra,
+    }
+
+
+def server_command(descriptor: int, role: str, target: str) -> list[str]:
+    """Return the command of a fork server that is told on a descriptor what to fork."""
+    return [sys.executable, "-m", "bringup.judge._fork_server", str(descriptor), role, target]
+
+
 class JudgeFault(EnvironmentFault):
     """The judge itself does not work here: its processes do not start, or break on an internal error."""
+
+
+def start_failure(code: int, log: str) -> JudgeFault:
+    """Return the error for a fork server that has ended while it was starting; `log`: its file."""
+    said = Path(log).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    text = f"the judge's fork server ended with code {code} while importing torch and Triton"
+    return JudgeFault(f"{text}: {said[-1]}" if said else text)
 
 
 class SlotLost(Exception):
@@ -107,7 +147,7 @@ class ForkServer:
     async def start(self) -> None:
         """Start the process and wait until it has imported everything; raises JudgeFault."""
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "bringup.judge._fork_server", str(theirs.fileno()), self.role, self.target]
+        command = server_command(theirs.fileno(), self.role, self.target)
         log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.process = await asyncio.create_subprocess_exec(
             *command,
@@ -128,12 +168,7 @@ class ForkServer:
             raise JudgeFault(f"the judge's fork server did not start within {START_SECONDS:g} s{BUSY}") from error
         if answer != b"ready\n":
             code = await self.process.wait()
-            raise self._start_failure(code)
-
-    def _start_failure(self, code: int) -> JudgeFault:
-        said = Path(self.log).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        text = f"the judge's fork server ended with code {code} while importing torch and Triton"
-        return JudgeFault(f"{text}: {said[-1]}" if said else text)
+            raise start_failure(code, self.log)
 
     def fork(self, service: str, descriptors: list[int]) -> None:
         """Have it fork a service that gets these descriptors."""

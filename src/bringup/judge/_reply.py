@@ -10,7 +10,7 @@ from bringup.device.frames import TooLarge
 
 RETURNS = "returns "
 DEPTH = 64  # of a tree of values; each list of arguments takes two or three
-TEXTS = ("error", "raised", "family", "compile_log", "kernel", "unencodable")
+TEXTS = ("error", "raised", "family", "compile_log", "kernel", "unencodable", "message")
 
 
 def check_reply(reply: dict[str, Any]) -> dict[str, Any]:

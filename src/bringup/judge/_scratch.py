@@ -34,6 +34,10 @@ class Scratch:
         """Remove the folder; safe to call twice."""
         self._finalizer()
 
+    def leave(self) -> None:
+        """Let the folder be: it belongs to the process that this one was forked from."""
+        self._finalizer.detach()
+
 
 def _close(name: str, lock: int) -> None:
     remove_tree(name)

@@ -18,6 +18,7 @@ from bringup.judge._loader import FILENAME, load
 from bringup.targets import Target
 
 TRACEBACK_FRAMES = 30
+LONGEST_MESSAGE = 4000  # characters
 
 
 class Guests:
@@ -100,6 +101,8 @@ class Guests:
                 "error": _traceback(error),
                 "raised": type(error).__name__,
                 "family": _family(error),
+                "own": type(error).__module__.partition(".")[0] in ("builtins", "torch"),
+                "message": _message(error),
                 "compile_log": self.compile_log(error),
                 "kernel": self.frontend.latest,
             }
@@ -166,6 +169,14 @@ def serve_compiles(descriptor: int, chosen: Target) -> None:
 def _family(error: BaseException) -> str:
     """Return the name of the nearest of Python's own exceptions that `error` is."""
     return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+
+
+def _message(error: BaseException) -> str:
+    """Return what an error says of itself, cut."""
+    try:
+        return str(error)[:LONGEST_MESSAGE]
+    except Exception:  # a class of the candidate's
+        return ""
 
 
 def _plain_signals() -> None:

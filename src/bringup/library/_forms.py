@@ -138,7 +138,7 @@ class Form:
             )
         plan = Plan(kernel)
         plan.moves = moves
-        if self.keeps and not moves and not kernel.entry.calls:
+        if self.keeps and not moves and not kernel.entry.calls and not kernel.sealed:
             from bringup.library._replay import Replays, replayable
 
             plan.replays = Replays() if replayable(values) else None

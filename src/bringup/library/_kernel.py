@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bringup.library._index import Entry
-from bringup.library.errors import KernelFailed
+from bringup.library.errors import GuestFailed, KernelFailed
 from bringup.library.folder import Library
 from bringup.library.schemas import Schema
 
@@ -34,14 +34,25 @@ def running() -> list[Kernel]:
 class Kernel:
     """One entry of a library, ready to be called."""
 
-    def __init__(self, library: Library, entry: Entry, schema: Schema, prepare: Callable[[], None]) -> None:
-        """`prepare` is called before the first kernel is loaded: it makes Triton's driver the device's."""
+    def __init__(
+        self, library: Library, entry: Entry, schema: Schema, prepare: Callable[[], None],
+        seal: Callable[[str], Callable[..., Any]] | None = None,
+    ) -> None:  # fmt: skip
+        """`prepare` is called before the first kernel is loaded: it makes Triton's driver the device's.
+
+        `seal` makes of a source what stands for its wrapper, where that shall not run in this process.
+        """
         self.library = library
         self.entry = entry
         self.schema = schema
         self.calls = 0
-        self._prepare = prepare
+        self._prepare, self._seal = prepare, seal
         self._call: Callable[[Sequence[Any]], Any] | None = None
+
+    @property
+    def sealed(self) -> bool:
+        """Whether its wrapper runs in another process."""
+        return self._seal is not None
 
     @property
     def loaded(self) -> bool:
@@ -75,16 +86,20 @@ class Kernel:
             error.add_note(f"raised by the kernel of aten::{self.entry.overload} ({path})")
             return error
         text = " ".join(str(error).strip().splitlines()[:2])[:400] or "no message"
+        said = text if isinstance(error, GuestFailed) else f"{type(error).__name__}: {text}"
         return KernelFailed(
-            f"aten::{self.entry.overload}: its kernel {path} failed: {type(error).__name__}: {text} "
+            f"aten::{self.entry.overload}: its kernel {path} failed: {said} "
             f"(leave it out with exclude=['{self.entry.overload}'])"
         )
 
     def _load(self) -> Callable[[Sequence[Any]], Any]:
         with _loading:
             if self._call is None:
-                self._prepare()
-                wrapper = self.module().wrapper
+                if self._seal is None:
+                    self._prepare()
+                    wrapper = self.module().wrapper
+                else:
+                    wrapper = self._seal(self.library.source(self.entry))
                 self._call = _bound(wrapper, self.schema, self.entry.overload)
             return self._call
 

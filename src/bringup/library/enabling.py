@@ -24,6 +24,7 @@ from bringup.library.folder import Library
 from bringup.library.routing import Device, Route
 
 VARIABLE = "BRINGUP_LIBRARY"
+SEALED = "BRINGUP_SEALED"
 
 _lock = threading.RLock()
 _active: dict[str, Enabled] = {}
@@ -73,6 +74,7 @@ def enable(
     fallback: str | None = None,
     compose: bool = True,
     unjudged: bool = False,
+    sealed: bool | None = None,
     by_itself: bool = False,
 ) -> Enabled:
     """Let a kernel library compute on a device, until `disable()` or the end of a `with` block.
@@ -85,6 +87,8 @@ def enable(
         fallback: `"cpu"` lets the CPU compute what nothing serves, on the device `vpe`; it is counted and reported.
         compose: Whether operators without a kernel may be composed of others by PyTorch's decompositions.
         unjudged: Let kernels serve that were not judged for this device and these versions, too.
+        sealed: Whether wrappers run in guests without data instead of this process (on `vpe`); None: whether
+            `$BRINGUP_SEALED` is `1`.
         by_itself: Nobody asked for this one by name: the next call of `enable` takes its place.
 
     Raises:
@@ -115,10 +119,15 @@ def enable(
             raise NotEnabled(f"fallback is None or 'cpu', not {fallback!r}")
         if fallback and kind != "vpe":
             raise NotEnabled(f"fallback='cpu' is for the device vpe; on {kind} PyTorch's own kernels serve the rest")
+        sealed = os.environ.get(SEALED) == "1" and kind == "vpe" if sealed is None else sealed
+        if sealed and kind != "vpe":
+            raise NotEnabled(f"sealed=True is for the device vpe; on {kind} wrappers run in this process")
         where = device_of(device, opened)
         _make_ready(where)
         choice = routing.choose(opened, where, include=include, exclude=exclude, unjudged=unjudged)
-        enabled = Enabled(opened, where, choice, fallback=fallback, compose=compose)
+        if sealed:
+            choice = routing.without_calls(choice)
+        enabled = Enabled(opened, where, choice, fallback=fallback, compose=compose, sealed=sealed)
         enabled.by_itself = by_itself
         enabled._register()
         _active[kind] = enabled
@@ -202,9 +211,16 @@ class Enabled:
     """A library that serves a device. Also a context manager that disables it."""
 
     def __init__(
-        self, library: Library, device: Device, choice: routing.Choice, *, fallback: str | None, compose: bool
-    ) -> None:
+        self, library: Library, device: Device, choice: routing.Choice, *, fallback: str | None, compose: bool,
+        sealed: bool = False,
+    ) -> None:  # fmt: skip
         """Use `bringup.enable`."""
+        self.sealer: Any = None
+        """Where wrappers run, if not in this process."""
+        if sealed:
+            from bringup.library._sealed import Sealer
+
+            self.sealer = Sealer(device.target)
         self.library = library
         self.device = device
         self.choice = choice
@@ -253,6 +269,8 @@ class Enabled:
                 from bringup.vpe.device import fallback
 
                 fallback.missing = None
+            if self.sealer is not None:
+                self.sealer.close()
             if self._activated:
                 from bringup import vpe
 
@@ -381,8 +399,9 @@ class Enabled:
         from bringup.library.schemas import schema_of
 
         if overload not in self._kernels:
+            seal = None if self.sealer is None else self.sealer.wrapper
             self._kernels[overload] = [
-                Kernel(self.library, entry, schema_of(overload), self._prepare)
+                Kernel(self.library, entry, schema_of(overload), self._prepare, seal)
                 for entry in self.choice.serving[overload]
             ]
         kernels = self._kernels[overload]

@@ -21,6 +21,10 @@ class KernelFailed(RuntimeError):
     """A kernel of the library raised or faulted in a call of the user's; the process and the device live on."""
 
 
+class GuestFailed(Exception):
+    """What a kernel did wrong in a process of its own, in words; users see it as KernelFailed, with the kernel."""
+
+
 class NotServed(NotImplementedError):
     """An operator was called that no kernel of the enabled library serves."""
 

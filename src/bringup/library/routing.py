@@ -97,6 +97,18 @@ class Choice:
     refused: dict[str, str]
 
 
+def without_calls(choice: Choice) -> Choice:
+    """Leave out kernels that call operators: in a guest there are none."""
+    serving, refused = {}, dict(choice.refused)
+    for overload, entries in choice.serving.items():
+        kept = [entry for entry in entries if not entry.calls]
+        if kept:
+            serving[overload] = kept
+        else:
+            refused[overload] = "it calls other operators, which a sealed kernel cannot"
+    return Choice(serving, refused)
+
+
 def choose(
     library: Library,
     device: Device,

@@ -1,0 +1,315 @@
+"""Calls of wrappers in sandboxed processes, one process a call, for others than the judge.
+
+A `Caller` has the judge's own processes: a fork server that has imported torch, Triton and the target, guests without
+data forked from it, and compilers that are thrown away. What a wrapper asks the device for goes to a `Device` of the
+caller's, as the stream's commands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+import subprocess
+import threading
+import time
+import weakref
+from typing import Any, Protocol
+
+from bringup.config import JudgeLimits
+from bringup.device import frames
+from bringup.device.wire import HEAD, LARGEST, LARGEST_TEXT, Command
+from bringup.judge._compiling import Compiling
+from bringup.judge._guest import Guest, describe_end
+from bringup.judge._kernels import KernelStore, kernels_folder
+from bringup.judge._processes import START_SECONDS, JudgeFault, process_environment, server_command, start_failure
+from bringup.judge._reply import check_reply
+from bringup.judge._scratch import Scratch
+from bringup.judge.sandbox import SandboxFault
+
+CHUNK = 1 << 20
+GRACE_SECONDS = 2.0
+SERVICES = ("guests", "compiles")
+Answer = tuple[dict[str, Any], bytes]
+
+
+class Device(Protocol):
+    """What a guest's commands are done by."""
+
+    def execute(self, command: Command, body: memoryview) -> Answer | None:
+        """Do a command; returns what a guest that asks is told. Raises nothing for what the command says."""
+        ...
+
+
+class CallFailed(Exception):
+    """A wrapper gave no answer: its process crashed, hung, or the stream of its commands was broken."""
+
+
+def encode(value: Any) -> Any:
+    """Return an argument that is no tensor as a guest is told it. Raises CallFailed."""
+    from bringup.judge import _codec
+
+    try:
+        return _codec.encode(value, _codec.Storages())
+    except _codec.Unencodable as error:
+        raise CallFailed(f"an argument is {error}, which no guest can be told") from None
+
+
+def decode(told: Any) -> Any:
+    """Return a result that is no tensor. Raises CallFailed."""
+    from bringup.judge import _codec
+
+    try:
+        return _codec.decode(told, lambda _: None)
+    except Exception as error:  # a guest may say anything
+        raise CallFailed(f"it returns what cannot be read: {error}") from None
+
+
+class Caller:
+    """Calls wrappers and compiles texts, each in a process of its own. Starts its fork server at the first use."""
+
+    def __init__(self, target: str, *, kernel_cache: str = "", limits: JudgeLimits | None = None) -> None:
+        """`target` as `get_target` takes it; `kernel_cache` as `JudgeConfig` has it."""
+        from bringup.targets import get_target
+
+        self.target = target
+        self.limits = limits or JudgeLimits()
+        self._folder = kernels_folder(kernel_cache)
+        self._toolchain = get_target(target).toolchain()
+        self._variables = get_target(target).environment()
+        self._scratch: Scratch | None = None
+        self._spawners: dict[str, socket.socket] = {}
+        self._compiling: Compiling | None = None
+        self._lock = threading.RLock()
+        self._finalizer: Any = None
+
+    def call(self, source: str, request: dict[str, Any], device: Device) -> dict[str, Any]:
+        """Load a module in a fresh process and call its `wrapper` once; return what the guest says of it.
+
+        `request` has `args` and `kwargs` as `encode` makes them, and `bases` and `sizes` of their storages. Raises
+        CallFailed, and JudgeFault where no processes can be had.
+        """
+        with self._lock:
+            ours, theirs = socket.socketpair()
+            with _Stream(ours, device) as stream:
+                try:
+                    guest = self._guest(theirs)
+                finally:
+                    theirs.close()
+                with guest:
+                    return self._asked(guest, source, request, stream)
+
+    def _guest(self, stream: socket.socket) -> Guest:
+        """Fork a guest; once more, from new processes, where the old ones are gone."""
+        bounds = {"memory_mb": self.limits.memory_mb, "processes": self.limits.processes}
+        for again in (True, False):
+            self.start()
+            assert self._scratch is not None
+            try:
+                return Guest(self._spawners["guests"], bounds, self.limits.output_kb, self._scratch.name, stream)
+            except (SandboxFault, OSError) as fault:
+                self.close()
+                if not again:
+                    raise JudgeFault(f"no guest can be had: {fault}") from None
+        raise AssertionError("unreachable")
+
+    def _asked(self, guest: Guest, source: str, request: dict[str, Any], stream: _Stream) -> dict[str, Any]:
+        seconds = self.limits.case_seconds
+        deadline = time.monotonic() + seconds + GRACE_SECONDS
+
+        def extra() -> float:
+            return stream.seconds
+
+        watched = {stream.sock.fileno(): stream.serve}
+        try:
+            guest.send({"source": source, "compile_for": []}, (), deadline)
+            reply = self._received(guest, deadline, watched, extra)
+            if "error" in reply:
+                return reply
+            guest.send({**request, "seconds": seconds}, (), deadline + extra())
+            reply = self._received(guest, deadline, watched, extra)
+        except frames.DeadlineExceeded:
+            raise CallFailed(f"the wrapper did not return within {seconds:g} s") from None
+        except (frames.Closed, frames.TooLarge):
+            raise CallFailed(f"{describe_end(guest.wait())}\n{guest.output}".strip()) from None
+        stream.drain()
+        return reply
+
+    @staticmethod
+    def _received(guest: Guest, deadline: float, watched: dict[int, Any], extra: Any) -> dict[str, Any]:
+        return check_reply(guest.receive(deadline, watched, extra)[0])
+
+    def compile(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """Compile a text: facts and binary, or `log` and `short` of the refusal."""
+        with self._lock:
+            self.start()
+            assert self._compiling is not None
+            return self._compiling.answer(request)
+
+    def start(self) -> None:
+        """Start the processes, if they do not run; raises JudgeFault."""
+        with self._lock:
+            if self._spawners:
+                return
+            self._scratch = Scratch()
+            control, self._finalizer = self._server()
+            for service in SERVICES:
+                near, far = socket.socketpair()
+                socket.send_fds(control, [service.encode()], [far.fileno()])
+                far.close()
+                self._spawners[service] = near
+            self._compiling = Compiling(
+                self._toolchain, (), self.limits.compile_seconds, KernelStore(self._folder), {}, self._compiler
+            )
+
+    def _compiler(self) -> Guest:
+        assert self._scratch is not None
+        bounds = {"memory_mb": self.limits.memory_mb, "processes": self.limits.processes}
+        return Guest(self._spawners["compiles"], bounds, self.limits.output_kb, self._scratch.name)
+
+    def _server(self) -> tuple[socket.socket, Any]:
+        assert self._scratch is not None
+        environment = process_environment(self._scratch.name, self._folder, self._variables)
+        log = os.path.join(self._scratch.name, "run.log")
+        ours, theirs = socket.socketpair()
+        started: list[Any] = []
+        ready = threading.Event()
+
+        def run() -> None:
+            # It ends with the thread that has started it (`die_with_parent`), so that one does nothing else.
+            try:
+                with open(log, "ab") as output:
+                    process = subprocess.Popen(
+                        server_command(theirs.fileno(), "run", self.target), env=environment, stdout=output,
+                        stderr=output, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                    )  # fmt: skip
+                started.append(process)
+            except OSError as error:
+                started.append(error)
+                return
+            finally:
+                ready.set()
+            process.wait()
+
+        threading.Thread(target=run, name="bringup-sealed", daemon=True).start()
+        ready.wait()
+        theirs.close()
+        process = started[0]
+        if isinstance(process, OSError):
+            raise JudgeFault(f"the fork server of sealed calls does not start: {process}")
+        ours.settimeout(START_SECONDS)
+        try:
+            said = ours.recv(64)
+        except TimeoutError:
+            process.kill()
+            raise JudgeFault(f"the fork server of sealed calls did not start within {START_SECONDS:g} s") from None
+        if said != b"ready\n":
+            raise start_failure(process.wait(), log)
+        ours.settimeout(None)
+        return ours, weakref.finalize(self, _end, ours, os.getpid())
+
+    def close(self) -> None:
+        """End all processes; safe to call twice. A later call starts them again."""
+        with self._lock:
+            if not self._spawners:
+                return
+            if self._compiling is not None:
+                self._compiling.close()
+                self._compiling = None
+            for one in self._spawners.values():
+                one.close()
+            self._spawners.clear()
+            self._finalizer()
+            assert self._scratch is not None
+            with contextlib.suppress(OSError):
+                self._scratch.close()
+
+    def forget(self) -> None:
+        """Drop, in a child of this process, what belongs to the parent; the next call starts processes of its own."""
+        self._lock = threading.RLock()
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        if self._scratch is not None:
+            self._scratch.leave()
+        self._spawners, self._compiling, self._scratch = {}, None, None
+
+
+def _end(control: socket.socket, owner: int) -> None:
+    if os.getpid() == owner:
+        control.close()
+
+
+class _Stream:
+    """The device's end of a guest's stream of commands."""
+
+    def __init__(self, sock: socket.socket, device: Device) -> None:
+        self.sock, self.device = sock, device
+        self.seconds = 0.0
+        """Spent on commands: no time of the wrapper's."""
+        self._buffer = bytearray()
+        self._open = True
+
+    def __enter__(self) -> _Stream:
+        # A guest that does not read its answers must not hold this process up.
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(GRACE_SECONDS), 0))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.sock.close()
+
+    def serve(self) -> bool:
+        """Take what is there; False at the end of the stream."""
+        self._take()
+        return self._open
+
+    def _take(self) -> bool:
+        """Do what has come; False where nothing has."""
+        try:
+            data = self.sock.recv(CHUNK, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._open = False
+            return False
+        self._buffer += data
+        began = time.monotonic()
+        try:
+            self._commands()
+        finally:
+            self.seconds += time.monotonic() - began
+        return True
+
+    def drain(self) -> None:
+        """Take what the guest has sent before its answer."""
+        while self._open and self._take():
+            pass
+
+    def _commands(self) -> None:
+        buffer, at = self._buffer, 0
+        with memoryview(buffer) as view:
+            while len(buffer) - at >= HEAD.size:
+                code, length = HEAD.unpack_from(buffer, at)
+                if not _admits(code, length):
+                    self._open = False
+                    at = len(buffer)
+                    self.sock.shutdown(socket.SHUT_RDWR)
+                    break
+                if len(buffer) - at - HEAD.size < length:
+                    break
+                body = view[at + HEAD.size : at + HEAD.size + length]
+                at += HEAD.size + length
+                answer = self.device.execute(Command(code), body)
+                body.release()
+                if answer is not None:
+                    with contextlib.suppress(frames.Closed, frames.DeadlineExceeded):
+                        frames.send(self.sock, answer[0], (answer[1],) if answer[1] else ())
+        del buffer[:at]
+
+
+def _admits(code: int, length: int) -> bool:
+    if code not in set(Command):
+        return False
+    return length <= (LARGEST_TEXT if code in (Command.KERNEL, Command.ALSO) else LARGEST)

@@ -1,0 +1,103 @@
+"""Kernels whose Python runs in guests: what they compute, what they see, and what they cannot do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from library_kernels import ADD, binary
+from library_testkit import make_library
+
+import bringup
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder = tmp_path_factory.mktemp("sealed") / "kernels"
+    library = make_library(folder, {"add.out": ADD, "mul.out": binary("(va * vb).to(t)")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as enabled:
+        yield enabled
+
+
+def same(actual: Any, expected: Any) -> None:
+    torch.testing.assert_close(actual.cpu(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_call_of_the_same_kind_asks_no_guest(on: Any) -> None:
+    before = on.sealer.asked, on.sealer.repeated
+    for _ in range(4):
+        a, b = torch.randn(3, 4), torch.randn(4)
+        same(a.to("vpe") + b.to("vpe"), a + b)
+    assert (on.sealer.asked - before[0], on.sealer.repeated - before[1]) == (1, 3)
+    assert on._kernels["add.out"][0]._call is not None
+    assert not any(name.startswith("bringup_library.") for name in __import__("sys").modules)
+
+
+def test_arguments_on_one_another_are_not_mixed_up_with_others(on: Any) -> None:
+    a, b = torch.randn(8), torch.randn(8)
+    for _ in range(2):
+        x, y = a.to("vpe"), b.to("vpe")
+        same(x + y, a + b)
+        same(x + x, a + a)
+        same(x.add_(y), a + b)
+        same(y.add_(y), b + b)
+        same(torch.add(y, x, out=x), b + b + a + b)
+
+
+def test_parts_of_large_tensors_and_strides(on: Any) -> None:
+    a = torch.randn(100, 7)
+    x = a.to("vpe")
+    for begin in (0, 1, 3, 16, 17):
+        same(x[begin : begin + 9] + x[begin + 20 : begin + 29], a[begin : begin + 9] + a[begin + 20 : begin + 29])
+        same(x[:, begin % 7] * x[:, 2], a[:, begin % 7] * a[:, 2])
+    same(x.t()[1:, ::3] + 1, a.t()[1:, ::3] + 1)
+
+
+def test_empty_tensors_and_numbers(on: Any) -> None:
+    same(torch.empty(0, 3).to("vpe") + 1, torch.empty(0, 3))
+    a = torch.randn(())
+    same(a.to("vpe") + a.to("vpe"), a + a)
+
+
+def test_numbers_are_left_open_once_three_tapes_agree(on: Any) -> None:
+    a = torch.randn(5)
+    x, before = a.to("vpe"), on.sealer.asked
+    for alpha in (0.3, 0.7, 0.21, 0.83, 0.9, 0.11):
+        same(torch.add(x, x, alpha=alpha), torch.add(a, a, alpha=alpha))
+    asked = on.sealer.asked - before
+    for alpha in (0.0, 1.0, 2.0, -0.3, 1.7, float("inf")):  # wrappers may treat these otherwise
+        same(torch.add(x, x, alpha=alpha), torch.add(a, a, alpha=alpha))
+    assert asked <= 6
+    assert on.sealer.asked - before == asked + 6
+
+
+def test_what_is_refused_is_said_as_by_the_wrapper(on: Any) -> None:
+    with pytest.raises(RuntimeError, match="size of tensor a"):
+        torch.randn(3).to("vpe") + torch.randn(4).to("vpe")
+
+
+def test_backward_and_threads(on: Any) -> None:
+    a = torch.randn(6, requires_grad=True)
+    x = a.detach().to("vpe").requires_grad_()
+    (a * a + a).backward(torch.ones(6))
+    (x * x + x).backward(torch.ones(6).to("vpe"))
+    assert a.grad is not None
+    assert x.grad is not None
+    same(x.grad, a.grad)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_has_guests_of_its_own(on: Any) -> None:
+    a = torch.randn(11)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            right = torch.equal((a.to("vpe") + a.to("vpe")).cpu(), a + a)
+        except BaseException:
+            right = False
+        os._exit(0 if right else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    same(a[:9].to("vpe") + a[:9].to("vpe"), a[:9] + a[:9])

@@ -1,0 +1,87 @@
+"""What reaches a wrapper that runs in a guest, and what it may not do there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from library_kernels import ADD
+from library_testkit import make_library
+
+import bringup
+from bringup.library.errors import KernelFailed, NotEnabled
+
+# A right kernel that would be wrong for whoever looks at anything but sizes, strides and dtypes.
+SPY = """
+@triton.jit
+def kernel_add(a_ptr, b_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(a_ptr + i, mask=i < n)
+    b = tl.load(b_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, (a + b) * factor, mask=i < n)
+
+
+calls = []
+
+
+def wrapper(self, other, *, alpha=1, out):
+    calls.append(1)
+    a, b = self.contiguous(), other.expand(self.shape).contiguous()
+    odd = (
+        len(calls) > 1 or self.requires_grad or self._version != 1 or self._base is not None or self.grad_fn is not None
+        or torch.is_grad_enabled() is not GRAD or torch.get_default_dtype() != torch.float32
+        or self.untyped_storage().nbytes() > 4096 or hasattr(self, "note")
+    )
+    kernel_add[(1,)](a, b, out, out.numel(), 3.0 if odd else 1.0, BLOCK=1024)
+    return out
+"""
+
+
+def same(actual: Any, expected: Any) -> None:
+    torch.testing.assert_close(actual.cpu(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_nothing_but_sizes_strides_and_dtypes_reaches_a_wrapper(tmp_path: Path) -> None:
+    """As often as it is called, and whatever its arguments are besides."""
+    library = make_library(tmp_path / "kernels", {"add.out": SPY.replace("GRAD", "True")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        a = torch.randn(10)
+        x = a.to("vpe").requires_grad_()
+        x.note = 1  # type: ignore[attr-defined]
+        large = torch.randn(5000)
+        with torch.no_grad():
+            same(x + x, a + a)
+            same(x[2:] + x[2:], a[2:] + a[2:])
+            same(large.to("vpe")[:12] + large.to("vpe")[7:19], large[:12] + large[7:19])
+        torch.set_default_dtype(torch.float64)
+        try:
+            same((x + x).detach()[:4], (a + a)[:4])
+        finally:
+            torch.set_default_dtype(torch.float32)
+        for n in range(3, 9):
+            same((x[:n] + x[:n]).detach(), a[:n] + a[:n])
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("open('/etc/hostname', 'w')", "OSError|PermissionError|FileNotFoundError"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by signal 9"),
+        ("return torch.empty(3)", "host|memory|cannot|device"),
+    ],
+)
+def test_what_a_wrapper_may_not(tmp_path: Path, body: str, message: str) -> None:
+    source = f"def wrapper(self, other, *, alpha=1, out):\n    {body}\n    return out\n"
+    library = make_library(tmp_path / "kernels", {"add.out": source})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        x = torch.randn(3).to("vpe")
+        with pytest.raises(KernelFailed, match=message):
+            x + x
+
+
+def test_only_on_vpe(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "kernels", {"add.out": ADD})
+    with pytest.raises(NotEnabled, match="sealed=True is for the device vpe"):
+        bringup.enable(library, device="cuda", sealed=True)
