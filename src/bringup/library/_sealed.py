@@ -13,6 +13,7 @@ import ast
 import inspect
 import json
 import os
+import struct
 import threading
 import weakref
 from collections.abc import Sequence
@@ -123,7 +124,12 @@ class SealedWrapper:
 
     def _foretold(self, call: _Call) -> Tape | None:
         known = self._patterns.get(call.kind) if call.numbers else None
-        return known.filled(call.numbers) if isinstance(known, Pattern) and known.confirmed else None
+        if not isinstance(known, Pattern) or not known.confirmed:
+            return None
+        try:
+            return known.filled(call.numbers)
+        except (OverflowError, struct.error):  # no number of the narrow format that the wrapper has made of it
+            return None
 
     def _keep(self, call: _Call, tape: Tape) -> None:
         """Keep a tape for calls of the same kind, and learn what depends on the call's numbers."""
@@ -145,7 +151,6 @@ class _Call:
 
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.tensors: list[Any] = []
-        self._reach: list[tuple[int, int]] = []
         self._collect(args)
         self._collect(list(kwargs.values()))
         self.regions: list[Any] = []
