@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from library_kernels import ADD, binary
 from library_testkit import make_library
 
 import bringup
+from bringup.library._numbers import far_apart, order
+from bringup.library._sealed import Sealer
+from bringup.library.errors import KernelFailed
 
 
 @pytest.fixture(scope="module")
@@ -62,16 +66,50 @@ def test_empty_tensors_and_numbers(on: Any) -> None:
     same(a.to("vpe") + a.to("vpe"), a + a)
 
 
-def test_numbers_are_left_open_once_three_tapes_agree(on: Any) -> None:
+def added(on: Any, numbers: Sequence[float]) -> int:
+    """How many guests are asked for sums with each of these numbers; all sums must be right."""
     a = torch.randn(5)
     x, before = a.to("vpe"), on.sealer.asked
-    for alpha in (0.3, 0.7, 0.21, 0.83, 0.9, 0.11):
+    for alpha in numbers:
         same(torch.add(x, x, alpha=alpha), torch.add(a, a, alpha=alpha))
-    asked = on.sealer.asked - before
-    for alpha in (0.0, 1.0, 2.0, -0.3, 1.7, float("inf")):  # wrappers may treat these otherwise
-        same(torch.add(x, x, alpha=alpha), torch.add(a, a, alpha=alpha))
-    assert asked <= 6
-    assert on.sealer.asked - before == asked + 6
+    return int(on.sealer.asked - before)
+
+
+def test_numbers_are_left_open_once_three_tapes_agree(on: Any) -> None:
+    # The fourth of those that went without asks a guest again.
+    assert added(on, [0.26, 0.29, 0.33, 0.37, 0.41, 0.43, 0.45, 0.47, 0.48]) == 4
+    # Wrappers may treat these otherwise.
+    assert added(on, [0.0, 1.0, 2.0, -0.3, 1.7, 0.6, float("inf")]) == 7
+
+
+def test_numbers_that_are_near_teach_nothing(on: Any) -> None:
+    """They may be one in float32; then no word of a launch differs, and it would be the same for all others."""
+    near = [0.1 - 2.46e-11 * n for n in range(4)]
+    assert added(on, [*near, 0.09, 0.08]) == 6
+    assert added(on, [0.11, 0.12]) == 0
+
+
+def test_the_order_of_numbers_is_part_of_the_kind() -> None:
+    assert order([0.3, 2, 0.1, math.nan, 0.3]) == [1, 2, 0, -1, 1]
+    assert far_apart([0.1, 0.3, 1 << 40, (1 << 40) + 1 + (1 << 37)])
+    assert not far_apart([0.1, 0.1])
+    assert not far_apart([0.1, 0.1000001])
+    assert not far_apart([1 << 40, 3 << 40])
+
+
+def test_strictly_sealed_no_number_is_left_open(tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert Sealer("vpe:permissive", strict=True).strict
+
+
+def test_another_default_dtype_is_told_where_it_would_matter(on: Any) -> None:
+    x, n = torch.randn(3).to("vpe"), torch.arange(3).to("vpe")
+    torch.set_default_dtype(torch.float64)
+    try:
+        same((x + x).cpu(), x.cpu() + x.cpu())
+        with pytest.raises(KernelFailed, match=r"the default dtype is torch\.float64"):
+            n + n
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_what_is_refused_is_said_as_by_the_wrapper(on: Any) -> None:

@@ -3,12 +3,17 @@
 An optimiser gives another step size at every step, and a kernel that draws gets another seed at every call. What a
 wrapper does with such a number is nearly always to hand it on to a launch, or to upload it. Two tapes show where: words
 that differ are the call's number in some format, and nothing else differs. A third tape must then be as foretold before
-any call goes without a guest. Numbers that wrappers treat as special (whole ones, 0, halves, what is not finite or far
+any call goes without a guest, and so must every tape of which one is asked for later (`Pattern.due`).
+
+What a wrapper decides by a number is not seen. So calls are of one kind only where their numbers have the same sign and
+power of two, and stand in the same order to each other and to the call's other numbers; and tapes teach only where they
+are far apart, in any format. Numbers that wrappers treat as special (whole ones, 0, halves, what is not finite or far
 out) are never left open.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 import struct
 from collections.abc import Callable, Sequence
@@ -21,6 +26,7 @@ import torch
 from bringup.library._tapes import Launch, Step, Tape, Upload
 
 LARGE = 1 << 32  # from here on an integer is one number among many: a seed, not a size
+APART = 2.0**-6  # relative; numbers that are nearer may be one number in a narrow format
 LEAST, MOST = 2.0**-100, 2.0**100  # of the absolute value of a float that is left open
 Number = int | float
 
@@ -28,10 +34,27 @@ Number = int | float
 def left_open(value: Any) -> str:
     """Return the class of a number that may be left open, within which wrappers decide alike; "" for any other."""
     if type(value) is int:
-        return f"int {value > 0}" if LARGE <= abs(value) < 1 << 63 else ""
+        return f"int {value > 0} {value.bit_length()}" if LARGE <= abs(value) < 1 << 63 else ""
     if type(value) is not float or not LEAST < abs(value) < MOST or (2 * value).is_integer():
         return ""
-    return f"float {value > 0} {abs(value) < 1}"
+    return f"float {value > 0} {math.frexp(value)[1]}"
+
+
+def order(numbers: Sequence[Number]) -> list[int]:
+    """Return the order of all of a call's numbers: the rank of each, equal ones alike; -1 for NaN."""
+    ranks = sorted({number for number in numbers if not math.isnan(number)})
+    return [-1 if math.isnan(number) else bisect.bisect_left(ranks, number) for number in numbers]
+
+
+def far_apart(numbers: Sequence[Number]) -> bool:
+    """Whether no two numbers are one in any format that they may be rounded to, nor parts of an integer alike."""
+    for place, one in enumerate(numbers):
+        for other in numbers[:place]:
+            if abs(one - other) < APART * max(abs(one), abs(other)):
+                return False
+            if isinstance(one, int) and isinstance(other, int) and _low(one) == _low(other):
+                return False
+    return True
 
 
 def _packed(pattern: str, convert: Callable[[Any], Any] = float) -> Callable[[Number], bytes]:
@@ -79,8 +102,16 @@ class Pattern:
 
     tape: Tape
     lanes: tuple[_Lane, ...]
+    learned: tuple[Number, ...]
+    """The numbers of the tapes that it was made of."""
     confirmed: bool = False
     """Whether a tape that it was not made of was as it foretold."""
+    used: int = 0
+    """Calls since it was confirmed."""
+
+    def due(self) -> bool:
+        """Whether the next call shall ask a guest: the fourth, eighth, sixteenth and so on."""
+        return self.used >= 3 and (self.used + 1) & self.used == 0
 
     def filled(self, numbers: Sequence[Number]) -> Tape:
         """The tape for other numbers."""
@@ -99,14 +130,18 @@ class Pattern:
 
     def after(self, numbers: Sequence[Number], tape: Tape) -> Pattern | None:
         """What one more tape makes of it: confirmed where it is as foretold, else None."""
-        return replace(self, confirmed=True) if _differences(self.filled(numbers), tape) == [] else None
+        try:
+            foretold = self.filled(numbers)
+        except (OverflowError, struct.error):
+            return replace(self, used=self.used + 1)  # in a narrow format there is no such number
+        if _differences(foretold, tape) != []:
+            return None
+        return replace(self, confirmed=True, used=self.used + 1 if self.confirmed else 0)
 
 
 def pattern(first: tuple[Sequence[Number], Tape], second: tuple[Sequence[Number], Tape]) -> Pattern | None:
     """Return what two tapes with different numbers have in common; None where more than the numbers differs."""
     (numbers, tape), (others, other) = first, second
-    if not all(one != two for one, two in zip(numbers, others, strict=True)):
-        return None
     found = _differences(tape, other)
     if found is None:
         return None
@@ -121,7 +156,7 @@ def pattern(first: tuple[Sequence[Number], Tape], second: tuple[Sequence[Number]
         if lane is None:
             return None
         lanes.append(lane)
-    return Pattern(tape, tuple(lanes))
+    return Pattern(tape, tuple(lanes), (*numbers, *others))
 
 
 def _is(form: Callable[[Number], bytes], number: Number, word: bytes) -> bool:

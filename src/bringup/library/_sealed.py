@@ -17,6 +17,7 @@ import struct
 import threading
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ import torch
 from bringup.device import space
 from bringup.device.memory import check_extent
 from bringup.judge.calling import Caller, CallFailed, decode, encode
-from bringup.library._numbers import Pattern, left_open, pattern
+from bringup.library._numbers import Pattern, far_apart, left_open, order, pattern
 from bringup.library._tapes import Recorder, Tape, view
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import tensors
@@ -42,9 +43,9 @@ _REFUSALS: dict[str, type[Exception]] = {
 class Sealer:
     """The guests of one enabled library, and what is kept of what they did."""
 
-    def __init__(self, target: str) -> None:
-        """`target`: `vpe:PROFILE`. Processes start with the first call."""
-        self.caller = Caller(target)
+    def __init__(self, target: str, *, strict: bool = False) -> None:
+        """`target`: `vpe:PROFILE`; `strict`: no number is left open. Processes start with the first call."""
+        self.caller, self.strict = Caller(target), strict
         self.asked = self.repeated = 0
         """How many calls a guest was asked for, and how many a kept tape did."""
         self._loaded: dict[str, Any] = {}
@@ -124,26 +125,32 @@ class SealedWrapper:
 
     def _foretold(self, call: _Call) -> Tape | None:
         known = self._patterns.get(call.kind) if call.numbers else None
-        if not isinstance(known, Pattern) or not known.confirmed:
+        if not isinstance(known, Pattern) or not known.confirmed or known.due():
             return None
         try:
-            return known.filled(call.numbers)
+            tape = known.filled(call.numbers)
         except (OverflowError, struct.error):  # no number of the narrow format that the wrapper has made of it
             return None
+        self._patterns[call.kind] = replace(known, used=known.used + 1)
+        return tape
 
     def _keep(self, call: _Call, tape: Tape) -> None:
         """Keep a tape for calls of the same kind, and learn what depends on the call's numbers."""
-        if call.numbers and call.kind in self._patterns:
-            known = self._patterns[call.kind]
-            if isinstance(known, Pattern):
-                self._patterns[call.kind] = known.after(call.numbers, tape)
-            elif known is not None:
-                self._patterns[call.kind] = pattern(known, (call.numbers, tape))
-        elif call.numbers and len(self._patterns) < KEPT:
-            self._patterns[call.kind] = call.numbers, tape
         if len(self._tapes) >= KEPT:
             self._tapes.clear()
         self._tapes[call.key] = tape
+        if not call.numbers or self._sealer.strict:
+            return
+        known = self._patterns.get(call.kind)
+        if isinstance(known, Pattern):
+            # A tape like those that it was made of confirms nothing.
+            if known.confirmed or far_apart([*call.numbers, *known.learned]):
+                self._patterns[call.kind] = known.after(call.numbers, tape)
+        elif known is not None:
+            if far_apart([*call.numbers, *known[0]]):
+                self._patterns[call.kind] = pattern(known, (call.numbers, tape))
+        elif call.kind not in self._patterns and len(self._patterns) < KEPT and far_apart(call.numbers):
+            self._patterns[call.kind] = call.numbers, tape
 
 
 class _Call:
@@ -153,6 +160,12 @@ class _Call:
         self.tensors: list[Any] = []
         self._collect(args)
         self._collect(list(kwargs.values()))
+        default = torch.get_default_dtype()
+        if default is not torch.float32 and not any(tensor.is_floating_point() for tensor in self.tensors):
+            raise GuestFailed(
+                f"the default dtype is {default}, of which a sealed kernel knows nothing: call it with floating-point "
+                "tensors, or with float32 as default"
+            )
         self.regions: list[Any] = []
         self._where: dict[int, tuple[int, int]] = {}  # by id of the tensor: region, bytes from its beginning
         self._lay_out()
@@ -160,6 +173,7 @@ class _Call:
         remainders = [region.data_ptr() % ALIGNED if region.numel() else 0 for region in self.regions]
         self._told: list[dict[str, Any]] = []
         self.numbers: list[Any] = []
+        self._all: list[Any] = []  # numbers, those included that are not left open
         told_args = {"tuple": [self._tell(value) for value in args]}
         told_kwargs = {"dict": [[name, self._tell(value)] for name, value in kwargs.items()]}
         self.request = {
@@ -169,7 +183,8 @@ class _Call:
         self.kind = ""
         if self.numbers:
             named = [[name, self._opened(value)] for name, value in kwargs.items()]
-            self.kind = json.dumps([[self._opened(value) for value in args], named, self.request["bases"], sizes])
+            opened = [self._opened(value) for value in args]
+            self.kind = json.dumps([opened, named, self.request["bases"], sizes, order(self._all)])
 
     def _collect(self, values: Sequence[Any]) -> None:
         for value in values:
@@ -224,6 +239,8 @@ class _Call:
             return [self._tell(one) for one in value]
         if left_open(value):
             self.numbers.append(value)
+        if type(value) in (int, float):
+            self._all.append(value)
         return encode(value)
 
     def _opened(self, value: Any) -> Any:

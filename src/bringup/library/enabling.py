@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from bringup.library import routing
 from bringup.library._index import INDEX, Entry
@@ -25,6 +25,7 @@ from bringup.library.routing import Device, Route
 
 VARIABLE = "BRINGUP_LIBRARY"
 SEALED = "BRINGUP_SEALED"
+_SEALS: dict[str, bool | Literal["strict"]] = {"1": True, "strict": "strict"}
 
 _lock = threading.RLock()
 _active: dict[str, Enabled] = {}
@@ -74,7 +75,7 @@ def enable(
     fallback: str | None = None,
     compose: bool = True,
     unjudged: bool = False,
-    sealed: bool | None = None,
+    sealed: bool | Literal["strict"] | None = None,
     by_itself: bool = False,
 ) -> Enabled:
     """Let a kernel library compute on a device, until `disable()` or the end of a `with` block.
@@ -87,8 +88,8 @@ def enable(
         fallback: `"cpu"` lets the CPU compute what nothing serves, on the device `vpe`; it is counted and reported.
         compose: Whether operators without a kernel may be composed of others by PyTorch's decompositions.
         unjudged: Let kernels serve that were not judged for this device and these versions, too.
-        sealed: Whether wrappers run in guests without data instead of this process (on `vpe`); None: whether
-            `$BRINGUP_SEALED` is `1`.
+        sealed: Whether wrappers run in guests without data instead of this process (on `vpe`); `"strict"`: also where
+            calls differ in a number alone. None: as `$BRINGUP_SEALED` says, `1` or `strict`.
         by_itself: Nobody asked for this one by name: the next call of `enable` takes its place.
 
     Raises:
@@ -119,7 +120,8 @@ def enable(
             raise NotEnabled(f"fallback is None or 'cpu', not {fallback!r}")
         if fallback and kind != "vpe":
             raise NotEnabled(f"fallback='cpu' is for the device vpe; on {kind} PyTorch's own kernels serve the rest")
-        sealed = os.environ.get(SEALED) == "1" and kind == "vpe" if sealed is None else sealed
+        if sealed is None:
+            sealed = _SEALS.get(os.environ.get(SEALED, ""), False) if kind == "vpe" else False
         if sealed and kind != "vpe":
             raise NotEnabled(f"sealed=True is for the device vpe; on {kind} wrappers run in this process")
         where = device_of(device, opened)
@@ -212,7 +214,7 @@ class Enabled:
 
     def __init__(
         self, library: Library, device: Device, choice: routing.Choice, *, fallback: str | None, compose: bool,
-        sealed: bool = False,
+        sealed: bool | Literal["strict"] = False,
     ) -> None:  # fmt: skip
         """Use `bringup.enable`."""
         self.sealer: Any = None
@@ -220,7 +222,7 @@ class Enabled:
         if sealed:
             from bringup.library._sealed import Sealer
 
-            self.sealer = Sealer(device.target)
+            self.sealer = Sealer(device.target, strict=sealed == "strict")
         self.library = library
         self.device = device
         self.choice = choice
