@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from library_kernels import ADD
 from library_testkit import make_library
 
 import bringup
+from bringup.config import JudgeConfig
+from bringup.device.memory import Memory
 from bringup.library.errors import KernelFailed, NotEnabled
+from bringup.targets import get_target
 
 # A right kernel that would be wrong for whoever looks at anything but sizes, strides and dtypes.
 SPY = """
@@ -79,6 +83,77 @@ def test_what_a_wrapper_may_not(tmp_path: Path, body: str, message: str) -> None
         x = torch.randn(3).to("vpe")
         with pytest.raises(KernelFailed, match=message):
             x + x
+
+
+COPY = """
+@triton.jit
+def kernel_copy(a_ptr, out_ptr, n, shift, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(a_ptr + i + shift, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def kernel_cast(a_ptr, out_ptr, n, shift, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = (out_ptr.to(tl.int64, bitcast=True) + shift).to(tl.pointer_type(tl.float32), bitcast=True)
+    tl.store(at + i, tl.load(a_ptr + i, mask=i < n) * 0 + 666.0, mask=i < n)
+
+
+def wrapper(self, other, *, alpha=1, out):
+    BODY
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("kernel_copy[(1,)](self, out, out.numel(), 40, BLOCK=16)", "out of bounds"),
+        ("kernel_cast[(1,)](self, out, out.numel(), -4096, BLOCK=16)", "out of bounds"),
+        ("kernel_cast[(1,)](self, out, out.numel(), 256, BLOCK=16)", "out of bounds"),
+        ("self.resize_(3)", "resized an argument that is not its result"),
+        ("return self.untyped_storage()", "value of type"),
+        ("return torch.empty(1 << 31, device=self.device)", "more memory than a call may have"),
+    ],
+    ids=["reads beside", "writes before", "writes behind", "resizes", "returns no tensor", "takes all memory"],
+)
+def test_a_kernel_reaches_nothing_but_its_arguments(tmp_path: Path, body: str, message: str) -> None:
+    """Neither what lies beside a part of a tensor, nor any other tensor of the process."""
+    library = make_library(tmp_path / "kernels", {"add.out": COPY.replace("BODY", body)})
+    whole, other = torch.randn(256), torch.randn(4096)
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        x, y = whole.to("vpe"), other.to("vpe")
+        with pytest.raises(KernelFailed, match=message):
+            torch.add(x[64:72], x[64:72], out=x[128:136])
+        assert x[64:72].shape == (8,)
+    assert torch.equal(x[:128].cpu(), whole[:128])
+    assert torch.equal(x[136:].cpu(), whole[136:])
+    assert torch.equal(y.cpu(), other)
+
+
+def test_a_call_is_told_as_the_judge_tells_it(tmp_path: Path) -> None:
+    """Fields in the order in which every guest gets them."""
+    source = """
+import json
+import sys
+
+
+def wrapper(self, other, *, alpha=1, out):
+    frame, found = sys._getframe(), None
+    while frame is not None and found is None:
+        found = frame.f_locals.get("request")
+        frame = frame.f_back
+    raise RuntimeError(json.dumps([list(found), found["seconds"], found["bases"]]))
+"""
+    library = make_library(tmp_path / "kernels", {"add.out": source})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        x = torch.randn(4).to("vpe")
+        with pytest.raises(RuntimeError, match="args") as caught:
+            x + x
+    names, seconds, bases = json.loads(str(caught.value).splitlines()[0])
+    assert names == ["args", "bases", "kwargs", "seconds", "sizes"]
+    assert seconds == JudgeConfig().case_seconds
+    assert bases[0] == Memory(get_target("vpe:permissive").engine(), 1 << 30).places([16])[0]
 
 
 def test_only_on_vpe(tmp_path: Path) -> None:

@@ -94,9 +94,12 @@ class Guest:
         remove_tree(self.scratch)
 
     def send(self, header: dict[str, Any], payloads: Any, deadline: float) -> None:
-        """Send a request; raises Closed or DeadlineExceeded."""
+        """Send a request; raises Closed or DeadlineExceeded.
+
+        Fields come in one order, whoever asks: nothing tells a guest what it is asked for.
+        """
         self.sock.settimeout(max(0.01, deadline - time.monotonic()))
-        frames.send(self.sock, header, payloads)
+        frames.send(self.sock, dict(sorted(header.items())), payloads)
         self.sock.settimeout(None)
 
     def receive(

@@ -119,7 +119,7 @@ class Caller:
         deadline = time.monotonic() + seconds + GRACE_SECONDS
 
         def extra() -> float:
-            return stream.seconds
+            return min(stream.seconds, self.limits.compile_seconds)
 
         watched = {stream.sock.fileno(): stream.serve}
         try:

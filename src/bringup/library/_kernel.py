@@ -36,7 +36,7 @@ class Kernel:
 
     def __init__(
         self, library: Library, entry: Entry, schema: Schema, prepare: Callable[[], None],
-        seal: Callable[[str], Callable[..., Any]] | None = None,
+        seal: Callable[[str, Schema], Callable[..., Any]] | None = None,
     ) -> None:  # fmt: skip
         """`prepare` is called before the first kernel is loaded: it makes Triton's driver the device's.
 
@@ -99,7 +99,7 @@ class Kernel:
                     self._prepare()
                     wrapper = self.module().wrapper
                 else:
-                    wrapper = self._seal(self.library.source(self.entry))
+                    wrapper = self._seal(self.library.source(self.entry), self.schema)
                 self._call = _bound(wrapper, self.schema, self.entry.overload)
             return self._call
 

@@ -34,7 +34,7 @@ Number = int | float
 def left_open(value: Any) -> str:
     """Return the class of a number that may be left open, within which wrappers decide alike; "" for any other."""
     if type(value) is int:
-        return f"int {value > 0} {value.bit_length()}" if LARGE <= abs(value) < 1 << 63 else ""
+        return f"int {value > 0} {value.bit_length()} {value % 16 == 0}" if LARGE <= abs(value) < 1 << 63 else ""
     if type(value) is not float or not LEAST < abs(value) < MOST or (2 * value).is_integer():
         return ""
     return f"float {value > 0} {math.frexp(value)[1]}"
@@ -156,6 +156,8 @@ def pattern(first: tuple[Sequence[Number], Tape], second: tuple[Sequence[Number]
         if lane is None:
             return None
         lanes.append(lane)
+    if {lane.number for lane in lanes} != set(range(len(numbers))):
+        return None  # a number that shows in no word may have been rounded away, or decided something
     return Pattern(tape, tuple(lanes), (*numbers, *others))
 
 

@@ -24,10 +24,12 @@ import torch
 
 from bringup.device import space
 from bringup.device.memory import check_extent
+from bringup.device.wire import Malformed
 from bringup.judge.calling import Caller, CallFailed, decode, encode
 from bringup.library._numbers import Pattern, far_apart, left_open, order, pattern
 from bringup.library._tapes import Recorder, Tape, view
 from bringup.library.errors import GuestFailed
+from bringup.library.schemas import Schema
 from bringup.vpe.device import tensors
 
 KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
@@ -56,9 +58,9 @@ class Sealer:
         """End the processes; tapes stay."""
         self.caller.close()
 
-    def wrapper(self, source: str) -> SealedWrapper:
-        """What stands for the `wrapper` of a module."""
-        return SealedWrapper(self, source)
+    def wrapper(self, source: str, schema: Schema) -> SealedWrapper:
+        """What stands for the `wrapper` of a module, which an overload's calls go to."""
+        return SealedWrapper(self, source, schema)
 
     def record(self, source: str, request: dict[str, Any], given: Sequence[Any]) -> tuple[Tape, list[Any], bool]:
         """Have a guest make a call; returns its tape, all regions, and whether the tape serves such calls again."""
@@ -70,7 +72,7 @@ class Sealer:
                 raise _raised(reply)
             if "result" not in reply:
                 raise GuestFailed(recorder.error or str(reply.get("unencodable") or reply.get("error")))
-            return recorder.tape(reply, [request["args"], request["kwargs"]]), recorder.regions, not recorder.read
+            return recorder.tape(reply, [request["args"], request["kwargs"]]), recorder.room.regions, not recorder.read
 
 
 _sealers: weakref.WeakSet[Sealer] = weakref.WeakSet()
@@ -99,8 +101,11 @@ def _raised(reply: dict[str, Any]) -> Exception:
 class SealedWrapper:
     """Called like the wrapper of a module, which runs elsewhere."""
 
-    def __init__(self, sealer: Sealer, source: str) -> None:
+    def __init__(self, sealer: Sealer, source: str, schema: Schema) -> None:
         self._sealer, self._source = sealer, source
+        given = [p for p in schema.parameters if not (schema.random and p.name == "generator")]
+        self._written = {p.name for p in given if p.written}
+        self._places = [p.written for p in given if not p.keyword_only]
         self._tapes: dict[str, Tape] = {}
         self._patterns: dict[str, Pattern | tuple[list[Any], Tape] | None] = {}  # by what calls have but their numbers
         self.__signature__ = signature_of(source)
@@ -108,7 +113,10 @@ class SealedWrapper:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Make a call. Raises what the wrapper raises of arguments, else GuestFailed."""
         try:
-            return self._call(_Call(args, kwargs))
+            call = _Call(args, kwargs)
+            call.written = [value for value, written in zip(args, self._places, strict=False) if written]
+            call.written += [value for name, value in kwargs.items() if name in self._written]
+            return self._call(call)
         except CallFailed as failed:
             raise GuestFailed(str(failed)) from None
 
@@ -121,7 +129,10 @@ class SealedWrapper:
             tape, regions, again = self._sealer.record(self._source, call.request, call.regions)
             if again:
                 self._keep(call, tape)
-        return call.finished(tape, regions)
+        try:
+            return call.finished(tape, regions)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
+            raise GuestFailed(f"its answer makes no sense: {error}") from None
 
     def _foretold(self, call: _Call) -> Tape | None:
         known = self._patterns.get(call.kind) if call.numbers else None
@@ -173,6 +184,7 @@ class _Call:
         remainders = [region.data_ptr() % ALIGNED if region.numel() else 0 for region in self.regions]
         self._told: list[dict[str, Any]] = []
         self.numbers: list[Any] = []
+        self.written: list[Any] = []  # arguments that the overload may resize
         self._all: list[Any] = []  # numbers, those included that are not left open
         told_args = {"tuple": [self._tell(value) for value in args]}
         told_kwargs = {"dict": [[name, self._tell(value)] for name, value in kwargs.items()]}
@@ -267,6 +279,8 @@ class _Call:
         for tensor, before, now in zip(self.tensors, self._told, after, strict=True):
             if now == before:
                 continue
+            if not any(tensor is one for one in self.written):
+                raise GuestFailed("it has resized an argument that is not its result")
             held = self._tensor(now, tape, regions)
             if held.dtype != tensor.dtype:
                 raise GuestFailed("it has changed the dtype of an argument")
@@ -291,7 +305,9 @@ class _Call:
         dtype = getattr(torch, told["dtype"])
         size, stride, offset = tuple(told["shape"]), tuple(told["stride"]), int(told["offset"])
         number = tape.reply["storages"][told["t"]]
-        if number < 0 or 0 in size:
+        if number < 0 and 0 not in size:
+            raise GuestFailed("it returns elements without memory")
+        if 0 in size:
             return torch.empty_strided(size, stride, dtype=dtype, device=tensors.device())
         check_extent(offset * dtype.itemsize, dtype.itemsize, size, stride, tape.sizes[number])
         if regions[number] is None:

@@ -28,8 +28,11 @@ from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, memory, state
 from bringup.vpe.device import tensors
+from bringup.vpe.work import Budget
 
 MOST_STEPS = 1 << 17
+MOST_TRIALS = 1 << 8  # times that a call may ask for
+LEAST_LIMIT, PER_BYTE = 4 << 30, 16  # bytes that a call may allocate: at least, and for each byte of its arguments
 TURNS = 3  # that launches are timed
 WORD = np.dtype(np.int64)
 Region = Any
@@ -52,9 +55,36 @@ class View:
     size: tuple[int, ...]
     stride: tuple[int, ...]
 
-    def on(self, regions: Sequence[Region]) -> Any:
+    def on(self, regions: Room) -> Any:
         """The tensor."""
         return view(regions[self.region], self.offset, self.dtype, self.size, self.stride)
+
+
+class Room:
+    """The memory of one run of a tape, and the cycles that its launches may take: as many as in the judge."""
+
+    def __init__(self, given: Sequence[Region]) -> None:
+        """Begin with the arguments' regions."""
+        self.regions: list[Region] = list(given)
+        limits = state.profile().limits
+        self.budget = Budget.for_call(limits)
+        if self.budget is not None:
+            self.budget.grow(limits, sum(region.numel() for region in given))
+
+    def __getitem__(self, number: int) -> Region:
+        return self.regions[number]
+
+    def buffer(self, number: int, name: str = "") -> memory.Buffer | None:
+        """A region as launches see it, and no byte of its storage beside; None where it is freed."""
+        region = self.regions[number]
+        whole = None if region is None else memory.resolve(region, region.data_ptr())
+        if whole is None:
+            return None
+        first, nbytes = region.data_ptr() - whole.base, region.numel()
+        marks = whole.initialised
+        whole.initialised = None if marks is None else marks[first : first + nbytes]
+        whole.base, whole.nbytes, whole.name = region.data_ptr(), nbytes, name
+        return whole
 
 
 @dataclass(frozen=True)
@@ -63,9 +93,11 @@ class Allocate:
 
     nbytes: int
 
-    def run(self, regions: list[Region]) -> None:
+    def run(self, regions: Room) -> None:
         """Do it."""
-        regions.append(tensors.make_tensor(tensors.new_storage(self.nbytes), 0, (self.nbytes,), (1,), torch.uint8))
+        regions.regions.append(
+            tensors.make_tensor(tensors.new_storage(self.nbytes), 0, (self.nbytes,), (1,), torch.uint8)
+        )
 
 
 @dataclass(frozen=True)
@@ -74,9 +106,9 @@ class Free:
 
     region: int
 
-    def run(self, regions: list[Region]) -> None:
+    def run(self, regions: Room) -> None:
         """Do it."""
-        regions[self.region] = None
+        regions.regions[self.region] = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +118,7 @@ class Copy:
     source: View
     target: View
 
-    def run(self, regions: list[Region]) -> None:
+    def run(self, regions: Room) -> None:
         """Do it."""
         self.target.on(regions).copy_(self.source.on(regions))
 
@@ -100,7 +132,7 @@ class Upload:
     addresses: tuple[tuple[int, int, int], ...] = ()
     """Bytes of the values that are an address: where, region, bytes from its beginning."""
 
-    def run(self, regions: list[Region]) -> None:
+    def run(self, regions: Room) -> None:
         """Do it."""
         values = self.values
         if self.addresses:
@@ -125,7 +157,7 @@ class Launch:
     addresses: tuple[tuple[int, int, int], ...] = ()
     """Scalars that are an address: position, region, bytes from its beginning."""
 
-    def run(self, regions: list[Region]) -> None:
+    def run(self, regions: Room) -> None:
         """Do it."""
         packed = self.packed.copy()
         buffers: list[memory.Buffer | None] = []
@@ -135,15 +167,14 @@ class Launch:
                 continue
             pointer = regions[region].data_ptr() + offset
             packed[position] = launch.signed(pointer)
-            buffer = memory.resolve(regions[region], pointer)
-            if buffer is not None:
-                buffer.name = name
-            buffers.append(buffer)
+            buffers.append(regions.buffer(region, name))
         for position, region, offset in self.addresses:
             packed[position] = launch.signed(regions[region].data_ptr() + offset)
         if self.kernel.follows:
-            buffers += memory.others(buffers)
-        launch.run(self.kernel, self.named.profile, self.grid, self.named, packed, buffers)
+            known = {region for _, _, region, _ in self.pointers}
+            others = [number for number in range(len(regions.regions)) if number not in known]
+            buffers += [buffer for number in others if (buffer := regions.buffer(number)) is not None]
+        launch.run(self.kernel, self.named.profile, self.grid, self.named, packed, buffers, regions.budget)
 
 
 Step = Allocate | Free | Copy | Upload | Launch
@@ -162,10 +193,10 @@ class Tape:
 
     def run(self, given: Sequence[Region]) -> list[Region]:
         """Do everything on the arguments' regions; return all regions."""
-        regions = list(given)
+        room = Room(given)
         for step in self.steps:
-            step.run(regions)
-        return regions
+            step.run(room)
+        return room.regions
 
 
 @dataclass(frozen=True)
@@ -198,7 +229,9 @@ class Recorder:
     """Whether the wrapper has read: what it did then depends on data."""
 
     def __post_init__(self) -> None:
-        self.regions = list(self.given)
+        self.room = Room(self.given)
+        self._trials = 0
+        self._limit = max(LEAST_LIMIT, PER_BYTE * sum(region.numel() for region in self.given))
         self.sizes = [region.numel() for region in self.given]
         self._done = 0
         self._returned = False
@@ -237,7 +270,7 @@ class Recorder:
     def _catch_up(self) -> None:
         while self._done < len(self.steps):
             self._done += 1
-            self.steps[self._done - 1].run(self.regions)
+            self.steps[self._done - 1].run(self.room)
 
     # Commands --------------------------------------------------------------------------------------------------
 
@@ -279,6 +312,9 @@ class Recorder:
             base, nbytes = ALLOCATION.unpack(body)
             if base in self._region or nbytes <= 0:
                 raise Malformed("an allocation where there is one")
+            self._limit -= nbytes
+            if self._limit < 0:
+                raise Malformed("more memory than a call may have")
             self._place(base, len(self.sizes))
             self.sizes.append(nbytes)
             self.steps.append(Allocate(nbytes))
@@ -405,13 +441,16 @@ class Recorder:
         if self._follows():
             self.steps = [self._relocated(step) for step in self.steps]
         self._catch_up()
-        tensor = what.on(self.regions).cpu().contiguous().reshape(-1)
+        tensor = what.on(self.room).cpu().contiguous().reshape(-1)
         return {}, bytes(tensor.view(torch.uint8).numpy())
 
     def _time(self) -> float:
         """Seconds that the chip takes for the launches since the latest mark, on inputs that are zeros."""
         if not self._marks:
             raise Malformed("a time that was not begun")
+        self._trials += 1
+        if self._trials > MOST_TRIALS:
+            raise Malformed(f"more than {MOST_TRIALS} times")
         mark = self._marks.pop()
         timed = [step for step in self.steps[mark:] if isinstance(step, Launch)]
         try:
@@ -425,14 +464,15 @@ class Recorder:
             for size in self.sizes[: len(self.given)]
         ]
         best = math.inf
+        room = Room(regions)
         try:
             for step in self.steps:
                 if not isinstance(step, Free):
-                    step.run(regions)
+                    step.run(room)
             for _ in range(TURNS):
                 seconds = 0.0
                 for step in timed:
-                    step.run(regions)
+                    step.run(room)
                     seconds += state.last_launches()[-1].modelled_seconds
                 best = min(best, seconds)
         except Exception:
