@@ -105,8 +105,9 @@ def test_defaults_are_numbers_of_the_call_where_the_wrapper_has_the_parameter() 
         (torch.nn.functional.interpolate, (None, 2.0), (None, 1e6), False),
         (lambda x, n: x + torch.arange(n).sum(), (3,), (70000,), False),
         (torch.sum, (1,), (70000,), False),
+        (torch.tensor_split, (2,), (4096,), False),
     ],
-    ids=["shift", "diagonal", "steps", "scale", "work", "refused"],
+    ids=["shift", "diagonal", "steps", "scale", "work", "refused", "results"],
 )
 def test_a_number_is_a_size_where_results_or_work_grow_with_it(
     function: Any, few: tuple[Any, ...], many: tuple[Any, ...], same: bool

@@ -104,10 +104,10 @@ class Numbers(Redraw):
         for number, put in chance.sample(places, len(places)):
             for other in list(_others(what, number, _dtype(case), chance))[:CALLS]:
                 args, kwargs = put(other)
+                if what in WHOLE and self._is_size(rerun, case, before, put, other):
+                    continue
                 if not rerun.same_class(case, before, args, kwargs):
                     continue
-                if what in WHOLE and rerun.takes_more(case, *put(PROBE if other > 0 else -PROBE)):
-                    break
                 words = f"with another number among the arguments ({other!r} for {number!r})"
                 made = rerun.renumbered(case, args, kwargs, words)
                 felt = made is not None and not made.same_bits(case)
@@ -119,6 +119,17 @@ class Numbers(Redraw):
         """A whole number with which a loop never ends is a size after all: nothing is said of it."""
         outcome = super().found(rerun, made, what)
         return None if outcome is not None and what in WHOLE and outcome.kind == "timed_out" else outcome
+
+    @staticmethod
+    def _is_size(
+        rerun: Rerunner, case: CaseJudge, before: Any, put: Callable[[Any], tuple[Any, Any]], other: int
+    ) -> bool:
+        """Whether a whole number decides about sizes or work: asked with a moderate one, which does no harm.
+
+        As many results as a number of 31 bits says cannot even be counted.
+        """
+        probe = put(PROBE if other > 0 else -PROBE)
+        return not rerun.same_class(case, before, *probe) or rerun.takes_more(case, *probe)
 
     def _near(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
         if what == ALL:
