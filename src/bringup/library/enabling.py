@@ -297,6 +297,8 @@ class Enabled:
         self._reported = True
         served = {name: count for name, count in sorted(self.calls().items()) if count}
         lines = [f"{sum(served.values())} calls of {len(served)} kernels of {self.library.path}"]
+        if self.sealer is not None:
+            lines.append(f"sealed: {self.sealer.asked} calls asked a guest, {self.sealer.repeated} ran a kept tape")
         for title, counts in (("composed by PyTorch", self.compositions), ("computed by the CPU", self.fallbacks)):
             if counts:
                 names = ", ".join(f"{name} ({count})" for name, count in counts.most_common())
