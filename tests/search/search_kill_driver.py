@@ -1,6 +1,8 @@
-"""A search that is killed again and again. One warm process forks a child for each life and ends it by SIGKILL.
+"""A search that is killed again and again. One warm process forks a child for each life, which ends itself by SIGKILL.
 
-Usage: search_kill_driver.py ROOT KILLS SEED. Prints JSON. Each child has its own engine, connections and leases.
+Usage: search_kill_driver.py ROOT KILLS SEED. Prints JSON. Each child has its own engine, connections and leases. Lives
+end at a commit that is drawn, before it, after it or a few milliseconds later: how far a life comes does not depend on
+the machine's speed.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from search_doubles import OPERATOR, Bench, FakeJudge, config, graph_of, reply
 
 from bringup.errors import StoreError
 from bringup.store import CallFinished, CallStarted, list_runs, open_run
+from bringup.store.writer import RunLog
 
 NODES, CALLS, LEASE = 14, 2, 0.3
 
@@ -54,27 +58,43 @@ def has_begun(folder: Path) -> bool:
         return False
 
 
+def die_at(commit: int, when: str, seconds: float) -> None:
+    """End this process by SIGKILL before its commit of this number, after it, or that many seconds later."""
+    whole = RunLog._commit
+
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def counted(self: RunLog, group: Any) -> Any:
+        here = self.commits + 1 == commit
+        if here and when == "before":
+            die()
+        done = whole(self, group)
+        if here and when == "after":
+            die()
+        if here:
+            threading.Timer(seconds, die).start()
+        return done
+
+    RunLog._commit = counted  # type: ignore[method-assign]
+
+
 def main(root: Path, kills: int, seed: int) -> None:
     rng = random.Random(seed)
-    killed = lives = 0
+    killed = 0
     while True:
-        lives += 1
+        kill = (rng.randint(2, 8), rng.choice(("before", "after", "later")), rng.uniform(0.0, 0.02))
         child = os.fork()
         if child == 0:
+            if killed < kills:
+                die_at(*kill)
             with contextlib.redirect_stdout(sys.stderr):
                 asyncio.run(live(root))
             os._exit(0)
-        if killed < kills:
-            time.sleep(rng.uniform(0.05, 1.0))
-            pid, _ = os.waitpid(child, os.WNOHANG)
-            if pid == 0:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                killed += 1
-                continue
-        else:
-            os.waitpid(child, 0)
-        break
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status):
+            break
+        killed += 1
     folder = [folder for folder in list_runs(root / "runs") if has_begun(folder)][-1]
     with open_run(folder) as run:
         events = list(run.events())

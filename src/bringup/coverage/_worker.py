@@ -1,7 +1,7 @@
 """The process that measures: asked for one operator after the other, it says before each case which one comes.
 
-What kills it, or keeps it busy for ever, is then known by its last words. `python -m bringup.coverage._worker FD`: one
-JSON object a line comes on standard input, and one a line goes to file descriptor FD.
+What kills it, or keeps it busy for ever, is then known by its last words. `python -m bringup.coverage._worker FD
+SCRATCH`: one JSON object a line comes on standard input, and one a line goes to file descriptor FD.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -111,18 +110,17 @@ def main() -> None:
     from bringup.errors import BringupError
 
     answers = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
-    with tempfile.TemporaryDirectory(prefix="bringup-coverage-") as scratch:
-        try:
-            worker = Worker(answers, json.loads(sys.stdin.readline()), Path(scratch))
-        except BringupError as error:
-            answers.write(json.dumps({"refused": str(error), "code": error.exit_code}) + "\n")
-            answers.flush()
-            return
-        except Exception:
-            answers.write(json.dumps({"refused": traceback.format_exc(), "code": 3}) + "\n")
-            answers.flush()
-            return
-        worker.serve()
+    try:
+        worker = Worker(answers, json.loads(sys.stdin.readline()), Path(sys.argv[2]))
+    except BringupError as error:
+        answers.write(json.dumps({"refused": str(error), "code": error.exit_code}) + "\n")
+        answers.flush()
+        return
+    except Exception:
+        answers.write(json.dumps({"refused": traceback.format_exc(), "code": 3}) + "\n")
+        answers.flush()
+        return
+    worker.serve()
 
 
 if __name__ == "__main__":

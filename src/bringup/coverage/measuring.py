@@ -55,6 +55,10 @@ class Died(Exception):
         self.message = message
 
 
+class Stopped(Exception):
+    """Nobody waits for an answer any more."""
+
+
 class Process:
     """A worker, started when it is first asked."""
 
@@ -64,9 +68,13 @@ class Process:
         self._reading = -1
         self._buffer = b""
         self._log: Any = None
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._stopped = False
 
     def ask(self, request: dict[str, Any]) -> None:
-        """Send a request. Raises CoverageError and CoverageFault where no worker can be had, Died."""
+        """Send a request. Raises CoverageError and CoverageFault where no worker can be had, Died, Stopped."""
+        if self._stopped:
+            raise Stopped
         if self._child is None:
             self._start()
         self._send(request)
@@ -83,6 +91,8 @@ class Process:
     def _start(self) -> None:
         reading, writing = os.pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        # ours, since a worker that is killed removes nothing
+        self._scratch = tempfile.TemporaryDirectory(prefix="bringup-coverage-", ignore_cleanup_errors=True)
         environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONFAULTHANDLER": "1"}
         environment.setdefault("OMP_NUM_THREADS", "1")
         # What `--enable` names may lie where the command was called, as with `python -m`.
@@ -90,7 +100,7 @@ class Process:
         environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
         try:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "bringup.coverage._worker", str(writing)],
+                [sys.executable, "-m", "bringup.coverage._worker", str(writing), self._scratch.name],
                 stdin=subprocess.PIPE, stdout=self._log, stderr=self._log, pass_fds=[writing], env=environment,
                 start_new_session=True,
             )  # fmt: skip
@@ -143,6 +153,14 @@ class Process:
         last: str = (fatal or lines or [""])[-1]
         return last[:200]
 
+    def stop(self) -> None:
+        """Kill the worker, from another thread than the one that asks it; no further one is started."""
+        self._stopped = True
+        child = self._child
+        if child is not None and child.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, 9)
+
     def end(self) -> None:
         """End the worker and what it has started; the next request starts another one."""
         child, self._child = self._child, None
@@ -156,6 +174,8 @@ class Process:
                 child.stdin.close()
         os.close(self._reading)
         self._log.close()
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
 
 @dataclass
@@ -335,9 +355,6 @@ def measure(
     finally:
         stopping.set()
         for process in processes:
-            child = process._child
-            if child is not None and child.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.pid, 9)
+            process.stop()
         for thread in threads:
             thread.join(timeout=10)
