@@ -15,7 +15,6 @@ import random
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 

@@ -67,7 +67,10 @@ def decode(told: Any) -> Any:
 
 
 class Caller:
-    """Calls wrappers and compiles texts, each in a process of its own. Starts its fork server at the first use."""
+    """Calls wrappers and compiles texts, each in a process of its own. Starts its fork server at the first use.
+
+    Threads may share one: their calls go on beside one another.
+    """
 
     def __init__(self, target: str, *, kernel_cache: str = "", limits: JudgeLimits | None = None) -> None:
         """`target` as `get_target` takes it; `kernel_cache` as `JudgeConfig` has it."""
@@ -90,15 +93,15 @@ class Caller:
         `request` has `args` and `kwargs` as `encode` makes them, and `bases` and `sizes` of their storages. Raises
         CallFailed, and JudgeFault where no processes can be had.
         """
-        with self._lock:
-            ours, theirs = socket.socketpair()
-            with _Stream(ours, device) as stream:
-                try:
+        ours, theirs = socket.socketpair()
+        with _Stream(ours, device) as stream:
+            try:
+                with self._lock:
                     guest = self._guest(theirs)
-                finally:
-                    theirs.close()
-                with guest:
-                    return self._asked(guest, source, request, stream)
+            finally:
+                theirs.close()
+            with guest:
+                return self._asked(guest, source, request, stream)
 
     def _guest(self, stream: socket.socket) -> Guest:
         """Fork a guest; once more, from new processes, where the old ones are gone."""

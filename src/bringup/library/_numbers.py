@@ -2,19 +2,21 @@
 
 An optimiser gives another step size at every step, and a kernel that draws gets another seed at every call. What a
 wrapper does with such a number is nearly always to hand it on to a launch, or to upload it. Two tapes show where: words
-that differ are the call's number in some format, and nothing else differs. A third tape must then be as foretold before
-any call goes without a guest, and so must every tape of which one is asked for later (`Pattern.due`).
+that differ are the call's number in some format, and nothing else differs. Four more must then be as foretold
+(`agreement`) before any call goes without a guest.
 
-What a wrapper decides by a number is not seen. So calls are of one kind only where their numbers have the same sign and
-power of two, and stand in the same order to each other and to the call's other numbers; and tapes teach only where they
-are far apart, in any format. Numbers that wrappers treat as special (whole ones, 0, halves, what is not finite or far
-out) are never left open.
+What a wrapper decides by a number is not seen. So calls are of one kind only where their numbers have the same sign,
+lie between the same two powers of 256, and stand in the same order to each other and to the call's other numbers; and
+tapes are asked for with numbers from end to end of such a kind (`drawn`), so that a bound on which a decision hangs
+lies between two of them, and far apart in any format. Numbers that wrappers treat as special (whole ones, 0, halves,
+what is not finite or far out) are never left open.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
+import random
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +29,7 @@ from bringup.library._tapes import Launch, Step, Tape, Upload
 
 LARGE = 1 << 32  # from here on an integer is one number among many: a seed, not a size
 APART = 2.0**-6  # relative; numbers that are nearer may be one number in a narrow format
+SPAN = 8  # powers of two within which floats are of one class; 1 is the end of one
 LEAST, MOST = 2.0**-100, 2.0**100  # of the absolute value of a float that is left open
 Number = int | float
 
@@ -34,10 +37,15 @@ Number = int | float
 def left_open(value: Any) -> str:
     """Return the class of a number that may be left open, within which wrappers decide alike; "" for any other."""
     if type(value) is int:
-        return f"int {value > 0} {value.bit_length()} {value % 16 == 0}" if LARGE <= abs(value) < 1 << 63 else ""
+        return f"int {value > 0} {value % 16 == 0}" if LARGE <= abs(value) < 1 << 63 else ""
     if type(value) is not float or not LEAST < abs(value) < MOST or (2 * value).is_integer():
         return ""
-    return f"float {value > 0} {math.frexp(value)[1]}"
+    return f"float {value > 0} {_span(value)}"
+
+
+def _span(value: float) -> int:
+    """Between which powers of 256 a number lies."""
+    return (math.frexp(value)[1] - 1) // SPAN
 
 
 def order(numbers: Sequence[Number]) -> list[int]:
@@ -102,16 +110,6 @@ class Pattern:
 
     tape: Tape
     lanes: tuple[_Lane, ...]
-    learned: tuple[Number, ...]
-    """The numbers of the tapes that it was made of."""
-    confirmed: bool = False
-    """Whether a tape that it was not made of was as it foretold."""
-    used: int = 0
-    """Calls since it was confirmed."""
-
-    def due(self) -> bool:
-        """Whether the next call shall ask a guest: the fourth, eighth, sixteenth and so on."""
-        return self.used >= 3 and (self.used + 1) & self.used == 0
 
     def filled(self, numbers: Sequence[Number]) -> Tape:
         """The tape for other numbers."""
@@ -128,21 +126,30 @@ class Pattern:
                 steps[lane.step] = replace(step, values=values)
         return replace(self.tape, steps=tuple(steps))
 
-    def after(self, numbers: Sequence[Number], tape: Tape) -> Pattern | None:
-        """What one more tape makes of it: confirmed where it is as foretold, else None."""
+    def foretells(self, numbers: Sequence[Number], tape: Tape) -> bool:
+        """Whether a tape is the one that it has for these numbers."""
         try:
-            foretold = self.filled(numbers)
-        except (OverflowError, struct.error):
-            return replace(self, used=self.used + 1)  # in a narrow format there is no such number
-        if _differences(foretold, tape) != []:
-            return None
-        return replace(self, confirmed=True, used=self.used + 1 if self.confirmed else 0)
+            return differences(self.filled(numbers), tape) == []
+        except (OverflowError, struct.error):  # no number of the narrow format that the wrapper has made of it
+            return False
 
 
-def pattern(first: tuple[Sequence[Number], Tape], second: tuple[Sequence[Number], Tape]) -> Pattern | None:
+Taught = tuple[Sequence[Number], Tape]
+"""Numbers of a call, and what it did."""
+
+
+def agreement(taught: Sequence[Taught]) -> Pattern | None:
+    """Return what calls have in common that differ in their numbers; None where it is not so of each of them."""
+    made = pattern(*taught[:2])
+    if made is None or not all(made.foretells(numbers, tape) for numbers, tape in taught[2:]):
+        return None
+    return made
+
+
+def pattern(first: Taught, second: Taught) -> Pattern | None:
     """Return what two tapes with different numbers have in common; None where more than the numbers differs."""
     (numbers, tape), (others, other) = first, second
-    found = _differences(tape, other)
+    found = differences(tape, other)
     if found is None:
         return None
     lanes = []
@@ -158,7 +165,69 @@ def pattern(first: tuple[Sequence[Number], Tape], second: tuple[Sequence[Number]
         lanes.append(lane)
     if {lane.number for lane in lanes} != set(range(len(numbers))):
         return None  # a number that shows in no word may have been rounded away, or decided something
-    return Pattern(tape, tuple(lanes), (*numbers, *others))
+    return Pattern(tape, tuple(lanes))
+
+
+TAUGHT = 6
+"""Calls that a pattern is made of."""
+_TRIES = 200
+
+
+def drawn(numbers: Sequence[Number], alike: Callable[[Sequence[Number]], bool], count: int) -> list[list[Number]]:
+    """Draw numbers of calls of one kind, far apart, from end to end of it.
+
+    Args:
+        numbers: those of a call of the kind.
+        alike: whether a call with other numbers is of the kind.
+        count: calls wanted; fewer come back where the kind has no room for them.
+    """
+    draw = random.Random()
+    found: list[list[Number]] = []
+    places = range(len(numbers))
+    rank = order([abs(number) for number in numbers])
+    for attempt in range(_TRIES):
+        if len(found) == count:
+            break
+        if attempt < 2:  # all at the low end, all at the high one
+            at = [0.01 + 0.04 * rank[place] for place in places]
+            at = at if attempt == 0 else [0.99 - max(at) + share for share in at]
+        elif attempt < 4:  # some here, some there
+            at = [(0.02, 0.98)[(attempt + place) % 2] for place in places]
+        else:
+            at = [draw.uniform(0.005, 0.995) for place in places]
+        proposed = [_placed(number, share) for number, share in zip(numbers, at, strict=True)]
+        before = [number for one in found for number in one]
+        if alike(proposed) and far_apart([*numbers, *before, *proposed]):
+            found.append(proposed)
+    return found
+
+
+def _placed(number: Number, share: float) -> Number:
+    """A number of the same class, that far from its low end to its high one, in powers."""
+    if isinstance(number, float):
+        return math.copysign(2.0 ** (SPAN * (_span(number) + share)), number)
+    placed = int(LARGE * 2.0 ** (31 * share))
+    placed = placed // 16 * 16 if number % 16 == 0 else placed | 1
+    return placed if number > 0 else -placed
+
+
+def successors(numbers: Sequence[Number], before: Sequence[Number]) -> list[list[Number]]:
+    """Where numbers that move will be next: between the next powers, those that have moved, some or all of them.
+
+    `before`: the numbers of an earlier call. Integers are drawn, and do not move.
+    """
+    moving = [
+        place for place, (now, then) in enumerate(zip(numbers, before, strict=True))
+        if isinstance(now, float) and isinstance(then, float) and now != then
+    ][:3]  # fmt: skip
+    found = []
+    for chosen in range(1, 1 << len(moving)):
+        following = list(numbers)
+        for bit, place in enumerate(moving):
+            if chosen >> bit & 1:
+                following[place] *= 2.0**SPAN if abs(numbers[place]) > abs(before[place]) else 2.0**-SPAN
+        found.append(following)
+    return found
 
 
 def _is(form: Callable[[Number], bytes], number: Number, word: bytes) -> bool:
@@ -168,9 +237,9 @@ def _is(form: Callable[[Number], bytes], number: Number, word: bytes) -> bool:
         return False
 
 
-def _differences(one: Tape, two: Tape) -> list[tuple[int, int, bytes, bytes]] | None:
+def differences(one: Tape, two: Tape) -> list[tuple[int, int, bytes, bytes]] | None:
     """Words in which two tapes differ: step, byte, the words; None where anything else does."""
-    if len(one.steps) != len(two.steps) or (one.reply, one.sizes) != (two.reply, two.sizes):
+    if len(one.steps) != len(two.steps) or (one.answer, one.sizes) != (two.answer, two.sizes):
         return None
     found: list[tuple[int, int, bytes, bytes]] = []
     for place, (a, b) in enumerate(zip(one.steps, two.steps, strict=True)):

@@ -181,15 +181,27 @@ Step = Allocate | Free | Copy | Upload | Launch
 
 
 @dataclass(frozen=True)
+class Returned:
+    """What a wrapper has returned."""
+
+    result: Any
+    """As the guest told it."""
+    after: Any
+    """Its arguments then; None where they are as before."""
+    storages: list[int]
+    """Number of the region of each storage of these, -1 for empty ones."""
+
+
+@dataclass(frozen=True)
 class Tape:
     """All that a call did, and what the wrapper returned."""
 
     steps: tuple[Step, ...]
-    reply: dict[str, Any]
-    """`result` as the guest told it; `after`, its arguments then, None where they are as before; `storages`: number of
-    the region of each, -1 for empty ones."""
+    answer: Returned
     sizes: tuple[int, ...]
     """Bytes of each region."""
+    times: tuple[float, ...] = ()
+    """What the wrapper was told when it asked how long launches take."""
 
     def run(self, given: Sequence[Region]) -> list[Region]:
         """Do everything on the arguments' regions; return all regions."""
@@ -215,11 +227,16 @@ class _Launcher:
 
 @dataclass
 class Recorder:
-    """Takes the commands of one call, and does them when the wrapper has returned, or wants to read. See `Device`."""
+    """Takes the commands of one call, and does them when the wrapper has returned, or wants to read. See `Device`.
 
-    given: Sequence[Region]
+    Without regions it does nothing: the wrapper may not read, and is told the times that another call of the kind was.
+    """
+
+    given: Sequence[int]
+    """Bytes of the arguments' regions."""
     bases: Sequence[int]
     """The addresses that the wrapper knows the regions by; 0 for empty ones."""
+    regions: Sequence[Region] | None
     compile: Callable[[dict[str, Any]], tuple[dict[str, Any], bytes]]
     loaded: dict[str, _Compiled]
     """Kernels by digest, kept by the caller."""
@@ -227,12 +244,14 @@ class Recorder:
     error: str = ""
     read: bool = False
     """Whether the wrapper has read: what it did then depends on data."""
+    times: list[float] = field(default_factory=list)
+    """What it was told when it asked how long launches take; without regions, what it shall be told."""
 
     def __post_init__(self) -> None:
-        self.room = Room(self.given)
+        self.room = None if self.regions is None else Room(self.regions)
         self._trials = 0
-        self._limit = max(LEAST_LIMIT, PER_BYTE * sum(region.numel() for region in self.given))
-        self.sizes = [region.numel() for region in self.given]
+        self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
+        self.sizes = list(self.given)
         self._done = 0
         self._returned = False
         self._marks: list[int] = []
@@ -264,11 +283,11 @@ class Recorder:
         self.steps = steps
         self._catch_up()
         after = None if reply["after"] == asked else reply["after"]
-        told = {"result": reply["result"], "after": after, "storages": numbers}
-        return Tape(tuple(steps), told, tuple(self.sizes))
+        returned = Returned(reply["result"], after, numbers)
+        return Tape(tuple(steps), returned, tuple(self.sizes), tuple(self.times))
 
     def _catch_up(self) -> None:
-        while self._done < len(self.steps):
+        while self.room is not None and self._done < len(self.steps):
             self._done += 1
             self.steps[self._done - 1].run(self.room)
 
@@ -437,6 +456,8 @@ class Recorder:
         what = self._view(source)
         if self._marks:
             raise Malformed("memory while launches are timed")
+        if self.room is None:
+            raise Malformed("memory that holds nothing")
         self.read = True
         if self._follows():
             self.steps = [self._relocated(step) for step in self.steps]
@@ -454,14 +475,19 @@ class Recorder:
         mark = self._marks.pop()
         timed = [step for step in self.steps[mark:] if isinstance(step, Launch)]
         try:
-            return 0.0 if self.read else self._trial(timed)
+            if self.room is None:
+                if self._trials > len(self.times):
+                    raise Malformed("more times than another call of its kind")
+                return self.times[self._trials - 1]
+            self.times.append(0.0 if self.read else self._trial(timed))
+            return self.times[-1]
         finally:
             self.steps[mark:] = [step for step in self.steps[mark:] if isinstance(step, Allocate | Free)]
 
     def _trial(self, timed: Sequence[Launch]) -> float:
         regions = [
             torch.empty(size, dtype=torch.uint8, device=tensors.device()).copy_(torch.zeros(size, dtype=torch.uint8))
-            for size in self.sizes[: len(self.given)]
+            for size in self.given
         ]
         best = math.inf
         room = Room(regions)

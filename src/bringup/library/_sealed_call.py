@@ -1,0 +1,288 @@
+"""One call of a sealed kernel: its arguments as a guest is told them, and what comes of its answer.
+
+Tensors are told by their sizes, strides, dtype and place in a region: the stretch of a storage that the call's tensors
+reach, those together that lie on one another. Regions have addresses that are the same for all calls of a kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from bringup.device import space
+from bringup.device.memory import check_extent
+from bringup.judge.calling import decode, encode
+from bringup.library._numbers import Number, left_open, order
+from bringup.library._tapes import Tape, view
+from bringup.library.errors import GuestFailed
+from bringup.vpe.device import tensors
+
+ALIGNED = 64  # bytes: what a wrapper may know of an address is its remainder by this
+_PLAIN = (bool, int, str, type(None))
+
+
+class Told(tuple[Any, ...]):
+    """A tensor: region, dtype, shape, strides, offset in elements."""
+
+    __slots__ = ()
+
+
+class Plain(tuple[Any, ...]):
+    """Any other value: its type and itself, floats as their digits; or None and how a guest is told it."""
+
+    __slots__ = ()
+
+
+class Listed(tuple[Any, ...]):
+    """A list of arguments."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A place for a number that is left open."""
+
+    place: int
+
+
+class Template:
+    """A call without its tensors' data, and with its numbers left open: what guests are told of it, for any numbers."""
+
+    def __init__(self, args: tuple[Any, ...], kwargs: tuple[Any, ...], sizes: list[int], remainders: list[int]) -> None:
+        self.args, self.kwargs, self.sizes, self.remainders = args, kwargs, sizes, remainders
+        self.key = args, kwargs, tuple(sizes), tuple(remainders)
+
+    def bases(self) -> list[int]:
+        """The addresses at which the regions are said to lie; 0 for empty ones."""
+        found, at = [], space.MIDDLE
+        for size, remainder in zip(self.sizes, self.remainders, strict=True):
+            if not size:
+                found.append(0)
+                continue
+            at = space.after(at, 0, ALIGNED) + remainder
+            found.append(at)
+            at = -(-(at + size) // ALIGNED) * ALIGNED
+        if at >= space.END:
+            raise GuestFailed(f"its arguments have {at - space.MIDDLE} bytes, {space.END - space.MIDDLE} can be sealed")
+        return found
+
+    def request(self, numbers: Sequence[Number]) -> dict[str, Any]:
+        """What a guest is told of the call with these numbers. Raises CallFailed, GuestFailed."""
+        return {
+            "args": {"tuple": [_told(value, numbers) for value in self.args]},
+            "kwargs": {"dict": [[name, _told(value, numbers)] for name, value in self.kwargs]},
+            "sizes": self.sizes, "bases": self.bases(),
+        }  # fmt: skip
+
+    def all_numbers(self, numbers: Sequence[Number]) -> list[Number]:
+        """All numbers of the call, those included that are not left open."""
+        return list(_numbers([self.args, [value for _, value in self.kwargs]], numbers))
+
+    def kind(self, numbers: Sequence[Number]) -> tuple[Any, ...]:
+        """What calls have in common whose numbers wrappers treat alike."""
+        return self.key, tuple(left_open(number) for number in numbers), tuple(order(self.all_numbers(numbers)))
+
+
+def _told(value: Any, numbers: Sequence[Number]) -> Any:
+    if isinstance(value, Told):
+        region, dtype, shape, stride, offset = value
+        name = str(dtype).removeprefix("torch.")
+        return {"t": region, "dtype": name, "shape": list(shape), "stride": list(stride), "offset": offset}
+    if isinstance(value, Opened):
+        return encode(numbers[value.place])
+    if isinstance(value, Listed):
+        return [_told(one, numbers) for one in value]
+    kind, plain = value
+    return json.loads(plain) if kind is None else encode(float.fromhex(plain) if kind is float else plain)
+
+
+def _numbers(values: Any, numbers: Sequence[Number]) -> Iterator[Number]:
+    for value in values:
+        if isinstance(value, Opened):
+            yield numbers[value.place]
+        elif isinstance(value, Listed):
+            yield from _numbers(value, numbers)
+        elif isinstance(value, Plain) and value[0] in (int, float):
+            yield value[1] if value[0] is int else float.fromhex(value[1])
+
+
+class Call:
+    """One call: its arguments as a guest is told them, and what comes of it."""
+
+    def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Raises GuestFailed for arguments that no sealed kernel can take."""
+        self.tensors: list[Any] = []
+        self._collect(args)
+        self._collect(kwargs.values())
+        default = torch.get_default_dtype()
+        if default is not torch.float32 and not any(tensor.is_floating_point() for tensor in self.tensors):
+            raise GuestFailed(
+                f"the default dtype is {default}, of which a sealed kernel knows nothing: call it with floating-point "
+                "tensors, or with float32 as default"
+            )
+        self.regions: list[Any] = []
+        self._where: dict[int, tuple[int, int]] = {}  # by id of the tensor: region, bytes from its beginning
+        self._lay_out()
+        self._told: list[Told] = []
+        self.numbers: list[Any] = []
+        """Those that may be left open."""
+        self.written: list[Any] = []
+        """Arguments that the overload may resize."""
+        sizes = [region.numel() for region in self.regions]
+        remainders = [
+            region.data_ptr() % ALIGNED if size else 0 for region, size in zip(self.regions, sizes, strict=True)
+        ]
+        told = tuple([self._tell(value) for value in args])
+        named = tuple([(name, self._tell(value)) for name, value in kwargs.items()])
+        self.template = Template(told, named, sizes, remainders)
+        exact = [number.hex() if type(number) is float else number for number in self.numbers]
+        self.key = self.template.key, tuple(exact)
+        self._kind: tuple[Any, ...] | None = None
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """As `Template.kind`."""
+        if self._kind is None:
+            self._kind = self.template.kind(self.numbers)
+        return self._kind
+
+    def _collect(self, values: Any) -> None:
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                if not tensors.is_device_tensor(value):
+                    raise GuestFailed(f"an argument is a tensor on {value.device}, which a sealed kernel cannot take")
+                self.tensors.append(value)
+            elif isinstance(value, list | tuple):
+                self._collect(value)
+
+    def _lay_out(self) -> None:
+        """Regions: what tensors reach of a storage, together where they lie on one another."""
+        by_storage: dict[int, list[tuple[int, int, Any]]] = {}
+        for tensor in self.tensors:
+            if not tensor.numel():
+                if id(tensor) not in self._where:
+                    self._where[id(tensor)] = len(self.regions), 0
+                    self.regions.append(tensors.make_tensor(tensor.untyped_storage(), 0, (0,), (1,), torch.uint8))
+                continue
+            width = tensor.element_size()
+            reach = 1
+            for size, step in zip(tensor.shape, tensor.stride(), strict=True):
+                reach += (size - 1) * step
+            first = tensor.storage_offset() * width
+            by_storage.setdefault(tensor.untyped_storage()._cdata, []).append((first, first + reach * width, tensor))
+        for found in by_storage.values():
+            found.sort(key=_first)
+            groups: list[list[tuple[int, int, Any]]] = []
+            end = -1
+            for one in found:
+                if groups and one[0] < end:
+                    groups[-1].append(one)
+                else:
+                    groups.append([one])
+                end = max(end, one[1])
+            for group in groups:
+                start = group[0][0] // ALIGNED * ALIGNED
+                size = max(one[1] for one in group) - start
+                storage = group[0][2].untyped_storage()
+                for first, _, tensor in group:
+                    self._where[id(tensor)] = len(self.regions), first - start
+                self.regions.append(tensors.make_tensor(storage, start, (size,), (1,), torch.uint8))
+
+    def _tell(self, value: Any) -> Any:
+        """An argument as a part of a key: two are equal where a guest is told the same."""
+        if isinstance(value, torch.Tensor):
+            region, first = self._where[id(value)]
+            told = Told((region, value.dtype, tuple(value.shape), value.stride(), first // value.element_size()))
+            self._told.append(told)
+            return told
+        if isinstance(value, list | tuple):
+            return Listed([self._tell(one) for one in value])
+        kind = type(value)
+        if kind in (int, float) and left_open(value):
+            self.numbers.append(value)
+            return Opened(len(self.numbers) - 1)
+        if kind in _PLAIN:
+            return Plain((kind, value))
+        return Plain((kind, value.hex())) if kind is float else Plain((None, json.dumps(encode(value))))
+
+    # What comes of it ------------------------------------------------------------------------------------------
+
+    def finished(self, tape: Tape, regions: list[Any]) -> Any:
+        """Give arguments that were resized their new sizes; return the result on this process's tensors."""
+        answer = tape.answer
+        if answer.after is not None:
+            self._resize(tape, regions)
+        return self._made(answer.result, tape, regions)
+
+    def _resize(self, tape: Tape, regions: list[Any]) -> None:
+        after = list(_described(tape.answer.after))
+        if len(after) != len(self.tensors):
+            raise GuestFailed("it has exchanged its arguments")
+        for tensor, before, now in zip(self.tensors, self._told, after, strict=True):
+            if _as_told(now) == before:
+                continue
+            if not any(tensor is one for one in self.written):
+                raise GuestFailed("it has resized an argument that is not its result")
+            held = self._tensor(now, tape, regions)
+            if held.dtype != tensor.dtype:
+                raise GuestFailed("it has changed the dtype of an argument")
+            tensor.resize_(tuple(held.shape))
+            if tensor.numel():
+                tensor.copy_(held)
+
+    def _made(self, told: Any, tape: Tape, regions: list[Any]) -> Any:
+        if isinstance(told, list):
+            return [self._made(one, tape, regions) for one in told]
+        if isinstance(told, dict) and "t" in told:
+            return self._tensor(told, tape, regions)
+        if isinstance(told, dict) and "tuple" in told:
+            return tuple(self._made(one, tape, regions) for one in told["tuple"])
+        if isinstance(told, dict) and "dict" in told:
+            raise GuestFailed("it returns a dictionary")
+        return decode(told)
+
+    def _tensor(self, described: dict[str, Any], tape: Tape, regions: list[Any]) -> Any:
+        told = _as_told(described)
+        if told in self._told:
+            return self.tensors[self._told.index(told)]
+        region, dtype, size, stride, offset = told
+        number = tape.answer.storages[region]
+        if number < 0 and 0 not in size:
+            raise GuestFailed("it returns elements without memory")
+        if 0 in size:
+            return torch.empty_strided(size, stride, dtype=dtype, device=tensors.device())
+        check_extent(offset * dtype.itemsize, dtype.itemsize, size, stride, tape.sizes[number])
+        if regions[number] is None:
+            raise GuestFailed("it returns memory that it has freed")
+        return view(regions[number], offset * dtype.itemsize, dtype, size, stride)
+
+
+def _first(one: tuple[int, int, Any]) -> int:
+    return one[0]
+
+
+def _as_told(described: dict[str, Any]) -> Told:
+    """A tensor of a guest's answer."""
+    dtype = getattr(torch, described["dtype"])
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"{described['dtype']} is no dtype")
+    return Told((
+        described["t"], dtype, tuple(described["shape"]), tuple(described["stride"]), int(described["offset"]),
+    ))  # fmt: skip
+
+
+def _described(told: Any) -> Iterator[dict[str, Any]]:
+    """The tensors of a tree, in order."""
+    if isinstance(told, dict) and "t" in told:
+        yield told
+    elif isinstance(told, dict):
+        for one in told.values():
+            yield from _described(one)
+    elif isinstance(told, list):
+        for one in told:
+            yield from _described(one)

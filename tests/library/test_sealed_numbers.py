@@ -1,0 +1,68 @@
+"""Numbers of sealed calls: what is left open, how it is found out, and what is said where that was wrong."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from library_kernels import ADD
+from library_testkit import make_library
+
+import bringup
+from bringup.library._numbers import drawn, far_apart, left_open, order, successors
+from bringup.library.errors import KernelFailed
+
+
+def decides(rule: str) -> str:
+    """An addition whose wrapper goes by its number."""
+    at = ADD.index("def wrapper(")
+    body = ADD.index("\n", ADD.index(":\n", at)) + 1
+    return f"{ADD[:body]}    alpha = {rule}\n{ADD[body:]}"
+
+
+def test_what_a_wrapper_decides_by_a_number_is_not_left_open(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "kernels", {"add.out": decides("alpha if alpha < 0.45 else 2 * alpha")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
+        x = torch.ones(3).to("vpe")
+        for alpha in (0.26, 0.29, 0.33, 0.37, 0.46):
+            factor = alpha if alpha < 0.45 else 2 * alpha
+            torch.testing.assert_close(torch.add(x, x, alpha=alpha).cpu(), torch.full((3,), 1 + factor))
+            on.sealer.study.settle()
+        assert on.sealer.asked == 5
+
+
+def test_what_was_foretold_wrongly_is_told(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "kernels", {"add.out": decides("7.0 if alpha == 0.4375001 else alpha")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
+        x = torch.ones(3).to("vpe")
+        for alpha in (0.26, 0.29, 0.33, 0.37, 0.41, 0.4375001):
+            torch.add(x, x, alpha=alpha)
+            on.sealer.study.settle()
+        with pytest.raises(KernelFailed, match=r'a call with 0\.4375001 .* use sealed="strict"'):
+            x + x
+
+
+def test_draws_reach_from_end_to_end_of_a_kind() -> None:
+    for numbers in ([0.3], [0.3, 0.45], [-3.3, 5e-7, 0.2], [(1 << 40) + 5], [3 << 40]):
+        kind = [left_open(number) for number in numbers], order(numbers)
+        found = drawn(numbers, lambda p, kind=kind: ([left_open(one) for one in p], order(p)) == kind, 4)
+        assert len(found) == 4
+        assert far_apart([number for one in [numbers, *found] for number in one])
+        powers = [math.log2(abs(one[0])) for one in found]
+        assert max(powers) - min(powers) > (27 if isinstance(numbers[0], int) else 6.9)
+
+
+def test_the_order_of_numbers_is_part_of_the_kind() -> None:
+    assert order([0.3, 2, 0.1, math.nan, 0.3]) == [1, 2, 0, -1, 1]
+    assert far_apart([0.1, 0.3, 1 << 40, (1 << 40) + 1 + (1 << 37)])
+    assert not far_apart([0.1, 0.1])
+    assert not far_apart([0.1, 0.1000001])
+    assert not far_apart([1 << 40, 3 << 40])
+
+
+def test_numbers_move_on_between_powers() -> None:
+    assert successors([0.3, 0.7, 5 << 40], [0.2, 0.7, 3 << 40]) == [[76.8, 0.7, 5 << 40]]
+    small, smaller = 0.3 / 256, -1.4 * 128
+    assert successors([0.3, -0.7], [0.4, -0.6]) == [[small, -0.7], [0.3, smaller], [small, smaller]]
