@@ -55,6 +55,14 @@ def binary(expression: str, alpha: bool = False) -> str:
 ADD = binary("(va.to(tl.float32) + vb.to(tl.float32) * alpha).to(t)", alpha=True)
 MUL = binary("(va.to(tl.float32) * vb.to(tl.float32)).to(t)")
 
+
+def decides(rule: str) -> str:
+    """An addition whose wrapper goes by its number."""
+    at = ADD.index("def wrapper(")
+    body = ADD.index("\n", ADD.index(":\n", at)) + 1
+    return f"{ADD[:body]}    alpha = {rule}\n{ADD[body:]}"
+
+
 RELU = """
 @triton.jit
 def kernel_relu(x, y, n, BLOCK: tl.constexpr):

@@ -7,19 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from library_kernels import ADD
+from library_kernels import decides
 from library_testkit import make_library
 
 import bringup
 from bringup.library._numbers import drawn, far_apart, left_open, order, successors
 from bringup.library.errors import KernelFailed
-
-
-def decides(rule: str) -> str:
-    """An addition whose wrapper goes by its number."""
-    at = ADD.index("def wrapper(")
-    body = ADD.index("\n", ADD.index(":\n", at)) + 1
-    return f"{ADD[:body]}    alpha = {rule}\n{ADD[body:]}"
 
 
 def test_what_a_wrapper_decides_by_a_number_is_not_left_open(tmp_path: Path) -> None:

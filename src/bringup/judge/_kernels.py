@@ -51,7 +51,7 @@ class KernelStore:
             self.folder = None
             return
         if self._written % SWEEP_EVERY == 0:
-            _sweep(self.folder)
+            sweep(self.folder)
         self._written += 1
 
 
@@ -86,18 +86,18 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes] | None:
         return None
 
 
-def _sweep(folder: Path) -> None:
+def sweep(folder: Path, files: str = "*/*", most: int = KEPT_BYTES) -> None:
     """Remove the oldest files when the folder has grown too large, and what interrupted writers left."""
     found = []
     with contextlib.suppress(OSError):
-        for path in folder.glob("*/*"):
+        for path in folder.glob(files):
             with contextlib.suppress(OSError):
                 stat = path.stat()
                 found.append((stat.st_mtime, stat.st_size, path))
     total = sum(size for _, size, _ in found)
     for made, size, path in sorted(found):
         stale = path.name.startswith("tmp") and made < time.time() - 3600
-        if total <= KEPT_BYTES and not stale:
+        if total <= most and not stale:
             continue
         with contextlib.suppress(OSError):
             path.unlink()

@@ -22,7 +22,7 @@ from bringup.device import frames
 from bringup.device.wire import HEAD, LARGEST, LARGEST_TEXT, Command
 from bringup.judge._compiling import Compiling
 from bringup.judge._guest import Guest, describe_end
-from bringup.judge._kernels import KernelStore, kernels_folder
+from bringup.judge._kernels import KernelStore, kernels_folder, key_of
 from bringup.judge._processes import START_SECONDS, JudgeFault, process_environment, server_command, start_failure
 from bringup.judge._reply import check_reply
 from bringup.judge._scratch import Scratch
@@ -79,7 +79,8 @@ class Caller:
         self.target = target
         self.limits = limits or JudgeLimits()
         self._folder = kernels_folder(kernel_cache)
-        self._toolchain = get_target(target).toolchain()
+        self._store = KernelStore(self._folder)
+        self.toolchain = get_target(target).toolchain()
         self._variables = get_target(target).environment()
         self._scratch: Scratch | None = None
         self._spawners: dict[str, socket.socket] = {}
@@ -150,6 +151,15 @@ class Caller:
             assert self._compiling is not None
             return self._compiling.answer(request)
 
+    def key(self, request: dict[str, Any]) -> str:
+        """The key under which what a text is compiled to is kept."""
+        return key_of(self.toolchain, request)
+
+    def kept(self, key: str) -> tuple[dict[str, Any], bytes] | None:
+        """What a text was compiled to, by its key: facts and binary; None where it is not there. Starts nothing."""
+        with self._lock:
+            return self._store.get(key)
+
     def start(self) -> None:
         """Start the processes, if they do not run; raises JudgeFault."""
         with self._lock:
@@ -163,7 +173,7 @@ class Caller:
                 far.close()
                 self._spawners[service] = near
             self._compiling = Compiling(
-                self._toolchain, (), self.limits.compile_seconds, KernelStore(self._folder), {}, self._compiler
+                self.toolchain, (), self.limits.compile_seconds, self._store, {}, self._compiler
             )
 
     def _compiler(self) -> Guest:

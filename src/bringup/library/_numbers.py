@@ -94,14 +94,25 @@ _INTEGERS: dict[int, tuple[Callable[[Number], bytes], ...]] = {
 
 
 @dataclass(frozen=True)
-class _Lane:
+class Lane:
     """A word of a step that is a number of the call."""
 
     step: int
     at: int
     """Byte in the launch's arguments, or in the upload."""
     number: int
-    form: Callable[[Number], bytes]
+    width: int
+    """Bytes of the word."""
+    form: int
+    """Which of the formats of this width, among those of the number's type."""
+
+    def word(self, number: Number) -> bytes:
+        """The number in this format. Raises OverflowError, struct.error, where there is none."""
+        return _forms(number, self.width)[self.form](number)
+
+
+def _forms(number: Number, width: int) -> tuple[Callable[[Number], bytes], ...]:
+    return (_FLOATS if isinstance(number, float) else _INTEGERS).get(width, ())
 
 
 @dataclass(frozen=True)
@@ -109,13 +120,13 @@ class Pattern:
     """A tape with its numbers left open."""
 
     tape: Tape
-    lanes: tuple[_Lane, ...]
+    lanes: tuple[Lane, ...]
 
     def filled(self, numbers: Sequence[Number]) -> Tape:
         """The tape for other numbers."""
         steps: list[Step] = list(self.tape.steps)
         for lane in self.lanes:
-            step, word = steps[lane.step], lane.form(numbers[lane.number])
+            step, word = steps[lane.step], lane.word(numbers[lane.number])
             if isinstance(step, Launch):
                 packed = step.packed.copy()
                 packed.view(np.uint8)[lane.at : lane.at + len(word)] = np.frombuffer(word, np.uint8)
@@ -155,9 +166,9 @@ def pattern(first: Taught, second: Taught) -> Pattern | None:
     lanes = []
     for step, at, one, two in found:
         lane = next(
-            (_Lane(step, at, place, form) for place, number in enumerate(numbers)
-             for form in (_FLOATS if isinstance(number, float) else _INTEGERS).get(len(one), ())
-             if _is(form, number, one) and _is(form, others[place], two)),
+            (Lane(step, at, place, len(one), form) for place, number in enumerate(numbers)
+             for form, convert in enumerate(_forms(number, len(one)))
+             if _is(convert, number, one) and _is(convert, others[place], two)),
             None,
         )  # fmt: skip
         if lane is None:

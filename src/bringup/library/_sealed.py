@@ -19,11 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bringup.device.wire import Malformed
-from bringup.judge.calling import Caller, CallFailed, JudgeFault
+from bringup.judge._processes import JudgeFault
+from bringup.judge.calling import Caller, CallFailed
 from bringup.library._numbers import TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
 from bringup.library._sealed_call import Call, Template
 from bringup.library._study import LATER, NOW, SOON, Study
-from bringup.library._tapes import Recorder, Tape
+from bringup.library._tape_store import TapeStore, file_of, tidy
+from bringup.library._tapes import Kernels, Recorder, Tape
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import Schema
 
@@ -45,13 +47,19 @@ class Sealer:
         self.asked = self.repeated = 0
         """How many calls a guest was asked for, and how many a kept tape did."""
         self.study = Study()
-        self._loaded: dict[str, Any] = {}
+        self.kernels = Kernels(self.caller)
+        self._tidied = False
         _sealers.add(self)
 
     def close(self) -> None:
         """End the processes; tapes stay."""
         self.study.close()
         self.caller.close()
+
+    def store(self, source: str) -> TapeStore:
+        """The tapes of a kernel that other processes have left."""
+        caller = self.caller
+        return TapeStore(file_of(source, caller.target, caller.toolchain), self.kernels.kept)
 
     def wrapper(self, source: str, schema: Schema) -> SealedWrapper:
         """What stands for the `wrapper` of a module, which an overload's calls go to."""
@@ -60,8 +68,11 @@ class Sealer:
     def record(self, source: str, call: Call) -> tuple[Tape, list[Any], bool]:
         """Have a guest make a call; returns its tape, all regions, and whether the tape serves such calls again."""
         self.asked += 1
+        if not self._tidied:
+            self._tidied = True
+            self.study.want(LATER, tidy)
         request = call.template.request(call.numbers)
-        recorder = Recorder(request["sizes"], request["bases"], call.regions, self.caller.compile, self._loaded)
+        recorder = Recorder(request["sizes"], request["bases"], call.regions, self.kernels)
         tape = self._recorded(source, request, recorder)
         assert recorder.room is not None
         return tape, recorder.room.regions, not recorder.read
@@ -72,9 +83,7 @@ class Sealer:
         `times`: what calls of the kind were told of their launches. Raises GuestFailed, CallFailed, what is refused.
         """
         request = template.request(numbers)
-        recorder = Recorder(
-            request["sizes"], request["bases"], None, self.caller.compile, self._loaded, times=list(times)
-        )
+        recorder = Recorder(request["sizes"], request["bases"], None, self.kernels, times=list(times))
         return self._recorded(source, request, recorder)
 
     def _recorded(self, source: str, request: dict[str, Any], recorder: Recorder) -> Tape:
@@ -124,6 +133,8 @@ class _Learned:
     """What is known of the calls of one kind: nothing while it is studied, or where they have nothing in common."""
 
     pattern: Pattern | None = None
+    begun: bool = False
+    """Whether it is being looked into, or was."""
     used: int = 0
 
     def due(self) -> bool:
@@ -143,6 +154,7 @@ class SealedWrapper:
         self._moving: dict[Any, _Moving] = {}  # by what calls have but their numbers
         self._learned: dict[Any, _Learned] = {}  # by kind
         self._mistaken = ""
+        self._store = sealer.store(source)
         self.__signature__ = signature_of(source)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -161,6 +173,10 @@ class SealedWrapper:
         tape = self._tapes.get(call.key)
         if tape is None and call.numbers:
             tape = self._foretold(call)
+        if tape is None:
+            tape = self._store.tape(call.key)
+            if tape is not None:
+                self._keep(call, tape)
         if tape is not None:
             self._sealer.repeated += 1
             regions = tape.run(call.regions)
@@ -168,6 +184,7 @@ class SealedWrapper:
             tape, regions, again = self._sealer.record(self._source, call)
             if again:
                 self._keep(call, tape)
+                self._store.keep(call.key, tape)
         try:
             return call.finished(tape, regions)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
@@ -211,12 +228,19 @@ class SealedWrapper:
     def _learn(self, template: Template, numbers: list[Number], tape: Tape | None = None) -> None:
         """Find out, beside the calls, what those of this kind have in common; `tape`: of a call with these numbers."""
         kind = template.kind(numbers)
-        if kind in self._learned:
+        learned = self._learned.get(kind)
+        if learned is None:
+            self._learned[kind] = learned = _Learned(self._store.pattern(kind))
+        elif tape is None:
             return
-        self._learned[kind] = learned = _Learned()
+        if learned.pattern is not None or learned.begun:
+            return
         times = self._moving[template.key].times
 
         def study() -> None:
+            if learned.begun:  # a call has come to it, and has had it done first
+                return
+            learned.begun = True
             wanted = TAUGHT - (tape is not None)
             others = drawn(numbers, lambda proposed: template.kind(proposed) == kind, wanted)
             if len(others) < wanted:
@@ -224,6 +248,8 @@ class SealedWrapper:
             taught: list[Taught] = [] if tape is None else [(numbers, tape)]
             taught += [(other, self._sealer.rehearse(self._source, template, other, times)) for other in others]
             learned.pattern = agreement(taught)
+            if learned.pattern is not None:
+                self._store.keep_pattern(kind, learned.pattern)
 
         self._sealer.study.want(SOON if tape is None else NOW, study)
 
@@ -241,6 +267,7 @@ class SealedWrapper:
         except Exception:
             right = False
         if not right:
+            self._store.drop_pattern(template.kind(numbers))
             told = ", ".join(f"{number:.9g}" for number in numbers)
             self._mistaken = (
                 f"a call with {told} was done as calls with other numbers are, and does something else; results since "

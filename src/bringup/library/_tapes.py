@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +23,7 @@ from bringup.device.engine import Kernel
 from bringup.device.machine import check_signature
 from bringup.device.memory import check_extent, item_bytes
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
-from bringup.judge.calling import Answer
+from bringup.judge.calling import Answer, Caller
 from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, memory, state
@@ -212,9 +212,40 @@ class Tape:
 
 
 @dataclass(frozen=True)
-class _Compiled:
+class Compiled:
+    """A kernel that was compiled for this process's device."""
+
+    key: str
     kernel: Any
     facts: Kernel
+
+
+class Kernels:
+    """The compiled kernels of sealed wrappers, each loaded once."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._loaded: dict[str, Compiled] = {}
+
+    def compiled(self, request: dict[str, Any]) -> Compiled | dict[str, Any]:
+        """Compile a text that a guest sends; what its answer says instead where the compiler refuses it."""
+        key = self._caller.key(request)
+        if key in self._loaded:
+            return self._loaded[key]
+        answer, binary = self._caller.compile(request)
+        return answer if "log" in answer else self._load(key, answer, binary)
+
+    def kept(self, key: str) -> Compiled | None:
+        """A kernel that some process has compiled; None where it is gone."""
+        if key not in self._loaded:
+            found = self._caller.kept(key)
+            return None if found is None else self._load(key, *found)
+        return self._loaded[key]
+
+    def _load(self, key: str, answer: dict[str, Any], binary: bytes) -> Compiled:
+        facts = Kernel(binary, str(answer["name"]), int(answer["shared"]), answer["facts"])
+        # Another thread may have been faster; all have one.
+        return self._loaded.setdefault(key, Compiled(key, kernels.load(facts.name, facts.binary), facts))
 
 
 @dataclass(frozen=True)
@@ -237,9 +268,7 @@ class Recorder:
     bases: Sequence[int]
     """The addresses that the wrapper knows the regions by; 0 for empty ones."""
     regions: Sequence[Region] | None
-    compile: Callable[[dict[str, Any]], tuple[dict[str, Any], bytes]]
-    loaded: dict[str, _Compiled]
-    """Kernels by digest, kept by the caller."""
+    kernels: Kernels
     steps: list[Step] = field(default_factory=list)
     error: str = ""
     read: bool = False
@@ -372,19 +401,16 @@ class Recorder:
 
     def _kernel(self, body: memoryview) -> Answer:
         request = json.loads(bytes(body))
-        answer, binary = self.compile(request)
-        if "log" in answer:
-            return {"refused": answer["log"], "short": answer.get("short", "")}, b""
-        digest = json.dumps([request["text"], request["options"]])
-        if digest not in self.loaded:
-            facts = Kernel(binary, str(answer["name"]), int(answer["shared"]), answer["facts"])
-            self.loaded[digest] = _Compiled(kernels.load(facts.name, facts.binary), facts)
-        made = self.loaded[digest]
+        made = self.kernels.compiled(request)
+        if isinstance(made, dict):
+            return {"refused": made["log"], "short": made.get("short", "")}, b""
         names, kinds = (tuple(str(pair[place]) for pair in request["args"]) for place in (0, 1))
         check_signature(made.facts, kinds)
         profile = state.profile()
         launch.check_kinds(profile, made.facts.name, names, kinds)
-        named = SimpleNamespace(name=made.facts.name, constants=dict(request["constants"]), profile=profile)
+        named = SimpleNamespace(
+            name=made.facts.name, constants=dict(request["constants"]), profile=profile, key=made.key
+        )
         number = len(self._launchers) + 1
         self._launchers[number] = _Launcher(made.kernel, names, kinds, named)
         facts = made.facts

@@ -1,0 +1,222 @@
+"""Tapes of sealed kernels on disk, so that the next process asks guests only for what no process has called before.
+
+One file for each kernel, target, toolchain, PyTorch and bringup, to which a line is added for each tape, with a digest
+of it; damaged lines, and tapes whose compiled kernels are gone, are as good as none. It lies in the user's folder of
+caches, which no guest reaches.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import astuple
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+import bringup
+from bringup.judge._kernels import sweep, user_cache
+from bringup.library._numbers import Lane, Pattern
+from bringup.library._tapes import (
+    WORD,
+    Allocate,
+    Compiled,
+    Copy,
+    Free,
+    Launch,
+    Returned,
+    Step,
+    Tape,
+    Upload,
+    View,
+)
+from bringup.vpe import state
+
+MOST_LINE, MOST_FILE = 256 << 10, 32 << 20  # bytes; what is longer is not kept
+MOST_TOGETHER = 256 << 20
+_DIGITS = 16
+KernelOf = Callable[[str], Compiled | None]
+
+
+def tapes_folder() -> Path:
+    """Where tapes are kept."""
+    return Path(user_cache()) / "bringup" / "tapes"
+
+
+class TapeStore:
+    """The tapes of one kernel. Reads and writes what it can, and raises nothing."""
+
+    def __init__(self, path: Path | None, kernel_of: KernelOf) -> None:
+        """`path`: its file, None for none; `kernel_of`: a compiled kernel by its key, None where it is gone."""
+        self._path, self._kernel_of = path, kernel_of
+        self._lines: dict[str, dict[str, Any]] | None = None
+
+    def tape(self, call: object) -> Tape | None:
+        """The tape of a call, by its key."""
+        told = self._read(f"call {call!r}")
+        return None if told is None else self._made(told)
+
+    def pattern(self, kind: object) -> Pattern | None:
+        """What the calls of a kind have in common."""
+        told = self._read(f"kind {kind!r}")
+        tape = None if told is None else self._made(told)
+        return None if told is None or tape is None else Pattern(tape, tuple(Lane(*one) for one in told["lanes"]))
+
+    def keep(self, call: object, tape: Tape) -> None:
+        """Add a tape."""
+        self._add(f"call {call!r}", _told(tape))
+
+    def keep_pattern(self, kind: object, pattern: Pattern) -> None:
+        """Add a pattern."""
+        lanes = [astuple(lane) for lane in pattern.lanes]
+        self._add(f"kind {kind!r}", {**_told(pattern.tape), "lanes": lanes})
+
+    def drop_pattern(self, kind: object) -> None:
+        """Forget a pattern, which was wrong."""
+        self._add(f"kind {kind!r}", {})
+
+    # Lines -----------------------------------------------------------------------------------------------------
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        if self._lines is None:
+            self._lines = self._load()
+        return self._lines.get(_digest(name))
+
+    def _load(self) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        try:
+            lines = self._path.read_bytes().splitlines() if self._path is not None else []
+            if self._path is not None:
+                os.utime(self._path)  # the oldest ones go first
+        except OSError:
+            return found
+        for line in lines:
+            if hashlib.sha256(line[_DIGITS + 1 :]).hexdigest()[:_DIGITS].encode() != line[:_DIGITS]:
+                continue
+            try:
+                told = json.loads(line[_DIGITS + 1 :])
+                found[told["of"]] = told
+            except (LookupError, TypeError, ValueError):
+                continue
+        return found
+
+    def _add(self, name: str, told: dict[str, Any]) -> None:
+        if self._path is None:
+            return
+        text = json.dumps({"of": _digest(name), **told}).encode()
+        line = hashlib.sha256(text).hexdigest()[:_DIGITS].encode() + b" " + text + b"\n"
+        if len(line) > MOST_LINE:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # In one piece, so that lines of two processes do not mix.
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                if os.fstat(descriptor).st_size < MOST_FILE:
+                    os.write(descriptor, line)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            self._path = None
+
+    # Tapes -----------------------------------------------------------------------------------------------------
+
+    def _made(self, told: dict[str, Any]) -> Tape | None:
+        try:
+            return self._tape(told)
+        except (_Gone, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return None
+
+    def _tape(self, told: dict[str, Any]) -> Tape:
+        steps = tuple(self._step(*one) for one in told["steps"])
+        returned = Returned(told["result"], told["after"], told["storages"])
+        return Tape(steps, returned, tuple(told["sizes"]), tuple(told["times"]))
+
+    def _step(self, kind: str, *told: Any) -> Step:
+        if kind == "allocate":
+            return Allocate(*told)
+        if kind == "free":
+            return Free(*told)
+        if kind == "copy":
+            return Copy(_view(told[0]), _view(told[1]))
+        if kind == "upload":
+            return Upload(_view(told[0]), bytearray(base64.b64decode(told[1])), _tuples(told[2]))
+        key, grid, constants, packed, pointers, addresses = told
+        compiled = self._kernel_of(key)
+        if compiled is None:
+            raise _Gone
+        named = SimpleNamespace(name=compiled.facts.name, constants=constants, profile=state.profile(), key=key)
+        words = np.frombuffer(base64.b64decode(packed), WORD).copy()
+        first, second, third = grid
+        return Launch(compiled.kernel, (first, second, third), named, words, _tuples(pointers), _tuples(addresses))
+
+
+class _Gone(Exception):
+    """A compiled kernel is not there any more."""
+
+
+def _told(tape: Tape) -> dict[str, Any]:
+    answer = tape.answer
+    return {
+        "steps": [_step_told(step) for step in tape.steps], "result": answer.result, "after": answer.after,
+        "storages": answer.storages, "sizes": tape.sizes, "times": tape.times,
+    }  # fmt: skip
+
+
+def _step_told(step: Step) -> list[Any]:
+    if isinstance(step, Allocate):
+        return ["allocate", step.nbytes]
+    if isinstance(step, Free):
+        return ["free", step.region]
+    if isinstance(step, Copy):
+        return ["copy", _view_told(step.source), _view_told(step.target)]
+    if isinstance(step, Upload):
+        return ["upload", _view_told(step.target), base64.b64encode(step.values).decode(), step.addresses]
+    packed = base64.b64encode(step.packed.tobytes()).decode()
+    return ["launch", step.named.key, step.grid, step.named.constants, packed, step.pointers, step.addresses]
+
+
+def _view_told(view: View) -> list[Any]:
+    return [view.region, view.offset, str(view.dtype).removeprefix("torch."), view.size, view.stride]
+
+
+def _view(told: list[Any]) -> View:
+    region, offset, dtype, size, stride = told
+    return View(region, offset, getattr(torch, dtype), tuple(size), tuple(stride))
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _tuples(told: list[Any]) -> tuple[Any, ...]:
+    return tuple(tuple(one) for one in told)
+
+
+def file_of(source: str, target: str, toolchain: str) -> Path:
+    """The file of a kernel's tapes."""
+    parts = [source, target, toolchain, torch.__version__, _ours()]
+    return tapes_folder() / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.jsonl"
+
+
+@functools.cache
+def _ours() -> str:
+    """Changes with every line of what makes tapes and runs them: the guest's world, and the device's."""
+    digest = hashlib.sha256()
+    root = Path(bringup.__file__).resolve().parent
+    for part in ("judge", "device", "library", "vpe", "targets"):
+        for path in sorted((root / part).rglob("*.py")):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def tidy() -> None:
+    """Remove the files that were used longest ago, where all have grown too large."""
+    sweep(tapes_folder(), "*.jsonl", MOST_TOGETHER)
