@@ -230,7 +230,7 @@ class SealedWrapper:
         kind = template.kind(numbers)
         learned = self._learned.get(kind)
         if learned is None:
-            self._learned[kind] = learned = _Learned(self._store.pattern(kind))
+            self._learned[kind] = learned = _Learned(self._store.pattern(kind), self._store.was_wrong(kind))
         elif tape is None:
             return
         if learned.pattern is not None or learned.begun:

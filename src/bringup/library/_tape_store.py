@@ -79,8 +79,12 @@ class TapeStore:
         self._add(f"kind {kind!r}", {**_told(pattern.tape), "lanes": lanes})
 
     def drop_pattern(self, kind: object) -> None:
-        """Forget a pattern, which was wrong."""
-        self._add(f"kind {kind!r}", {})
+        """Note that a pattern was wrong: calls of this kind have nothing in common."""
+        self._add(f"kind {kind!r}", {"wrong": True})
+
+    def was_wrong(self, kind: object) -> bool:
+        """Whether a pattern of this kind was."""
+        return bool((self._read(f"kind {kind!r}") or {}).get("wrong"))
 
     # Lines -----------------------------------------------------------------------------------------------------
 
