@@ -11,6 +11,9 @@ from hypothesis import settings
 from kept_servers import kept_servers
 from store_servers import postgres, postgres_server, s3, s3_server, shared_url
 
+# What kernels compute does not depend on the seal, and takes a tenth of the time without; test_sealed*.py are about it.
+os.environ.setdefault("BRINGUP_SEALED", "0")
+
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))

@@ -168,6 +168,8 @@ class SealedWrapper:
             return self._call(call)
         except CallFailed as failed:
             raise GuestFailed(str(failed)) from None
+        except JudgeFault as fault:
+            raise GuestFailed(f"{fault} (sealed=False, or BRINGUP_SEALED=0, runs wrappers in this process)") from None
 
     def _call(self, call: Call) -> Any:
         tape = self._tapes.get(call.key)

@@ -25,7 +25,7 @@ from bringup.library.routing import Device, Route
 
 VARIABLE = "BRINGUP_LIBRARY"
 SEALED = "BRINGUP_SEALED"
-_SEALS: dict[str, bool | Literal["strict"]] = {"1": True, "strict": "strict"}
+_SEALS: dict[str, bool | Literal["strict"]] = {"": True, "1": True, "0": False, "strict": "strict"}
 
 _lock = threading.RLock()
 _active: dict[str, Enabled] = {}
@@ -88,8 +88,9 @@ def enable(
         fallback: `"cpu"` lets the CPU compute what nothing serves, on the device `vpe`; it is counted and reported.
         compose: Whether operators without a kernel may be composed of others by PyTorch's decompositions.
         unjudged: Let kernels serve that were not judged for this device and these versions, too.
-        sealed: Whether wrappers run in guests without data instead of this process (on `vpe`); `"strict"`: also where
-            calls differ in a number alone. None: as `$BRINGUP_SEALED` says, `1` or `strict`.
+        sealed: Whether wrappers run in guests without data instead of this process; `"strict"`: also where calls differ
+            in a number alone. None: as `$BRINGUP_SEALED` says (`1`, `0` or `strict`), else True on `vpe`; on `cuda`
+            wrappers always run in this process.
         by_itself: Nobody asked for this one by name: the next call of `enable` takes its place.
 
     Raises:
@@ -121,7 +122,7 @@ def enable(
         if fallback and kind != "vpe":
             raise NotEnabled(f"fallback='cpu' is for the device vpe; on {kind} PyTorch's own kernels serve the rest")
         if sealed is None:
-            sealed = _SEALS.get(os.environ.get(SEALED, ""), False) if kind == "vpe" else False
+            sealed = _seal_of_environment() if kind == "vpe" else False
         if sealed and kind != "vpe":
             raise NotEnabled(f"sealed=True is for the device vpe; on {kind} wrappers run in this process")
         where = device_of(device, opened)
@@ -134,6 +135,13 @@ def enable(
         enabled._register()
         _active[kind] = enabled
         return enabled
+
+
+def _seal_of_environment() -> bool | Literal["strict"]:
+    said = os.environ.get(SEALED, "")
+    if said not in _SEALS:
+        raise NotEnabled(f"${SEALED} is {said!r}; it is 1 (wrappers run in guests), 0 (in this process) or strict")
+    return _SEALS[said]
 
 
 def _opened(library: Library | str | Path | None) -> Library:
