@@ -22,10 +22,11 @@ from bringup.device.wire import Malformed
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
 from bringup.library._numbers import TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
+from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
 from bringup.library._study import LATER, NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tidy
-from bringup.library._tapes import Kernels, Recorder, Tape
+from bringup.library._tapes import Tape
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import Schema
 

@@ -24,10 +24,10 @@ import torch
 import bringup
 from bringup.judge._kernels import sweep, user_cache
 from bringup.library._numbers import Lane, Pattern
+from bringup.library._recording import Compiled
 from bringup.library._tapes import (
     WORD,
     Allocate,
-    Compiled,
     Copy,
     Free,
     Launch,

@@ -1,0 +1,365 @@
+"""Recording what a sealed wrapper asks of the device: commands of its stream, each checked, become steps of a tape."""
+
+from __future__ import annotations
+
+import bisect
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from bringup.device import space
+from bringup.device.engine import Kernel
+from bringup.device.machine import check_signature
+from bringup.device.memory import check_extent, item_bytes
+from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
+from bringup.judge.calling import Answer, Caller
+from bringup.library._tapes import (
+    WORD,
+    Allocate,
+    Copy,
+    Free,
+    Launch,
+    Region,
+    Returned,
+    Room,
+    Step,
+    Tape,
+    Upload,
+    View,
+)
+from bringup.library.errors import GuestFailed
+from bringup.vpe import kernel as kernels
+from bringup.vpe import launch, state
+from bringup.vpe.device import tensors
+
+MOST_STEPS = 1 << 17
+MOST_TRIALS = 1 << 8  # times that a call may ask for
+LEAST_LIMIT, PER_BYTE = 4 << 30, 16  # bytes that a call may allocate: at least, and for each byte of its arguments
+TURNS = 3  # that launches are timed
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel that was compiled for this process's device."""
+
+    key: str
+    kernel: Any
+    facts: Kernel
+
+
+class Kernels:
+    """The compiled kernels of sealed wrappers, each loaded once."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._loaded: dict[str, Compiled] = {}
+
+    def compiled(self, request: dict[str, Any]) -> Compiled | dict[str, Any]:
+        """Compile a text that a guest sends; what its answer says instead where the compiler refuses it."""
+        key = self._caller.key(request)
+        if key in self._loaded:
+            return self._loaded[key]
+        answer, binary = self._caller.compile(request)
+        return answer if "log" in answer else self._load(key, answer, binary)
+
+    def kept(self, key: str) -> Compiled | None:
+        """A kernel that some process has compiled; None where it is gone."""
+        if key not in self._loaded:
+            found = self._caller.kept(key)
+            return None if found is None else self._load(key, *found)
+        return self._loaded[key]
+
+    def _load(self, key: str, answer: dict[str, Any], binary: bytes) -> Compiled:
+        facts = Kernel(binary, str(answer["name"]), int(answer["shared"]), answer["facts"])
+        # Another thread may have been faster; all have one.
+        return self._loaded.setdefault(key, Compiled(key, kernels.load(facts.name, facts.binary), facts))
+
+
+@dataclass(frozen=True)
+class _Launcher:
+    kernel: Any
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    named: Any
+
+
+@dataclass
+class Recorder:
+    """Takes the commands of one call, and does them when the wrapper has returned, or wants to read. See `Device`.
+
+    Without regions it does nothing: the wrapper may not read, and is told the times that another call of the kind was.
+    """
+
+    given: Sequence[int]
+    """Bytes of the arguments' regions."""
+    bases: Sequence[int]
+    """The addresses that the wrapper knows the regions by; 0 for empty ones."""
+    regions: Sequence[Region] | None
+    kernels: Kernels
+    steps: list[Step] = field(default_factory=list)
+    error: str = ""
+    read: bool = False
+    """Whether the wrapper has read: what it did then depends on data."""
+    times: list[float] = field(default_factory=list)
+    """What it was told when it asked how long launches take; without regions, what it shall be told."""
+
+    def __post_init__(self) -> None:
+        self.room = None if self.regions is None else Room(self.regions)
+        self._trials = 0
+        self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
+        self.sizes = list(self.given)
+        self._done = 0
+        self._returned = False
+        self._marks: list[int] = []
+        self._launchers: dict[int, _Launcher] = {}
+        self._at: list[int] = []
+        self._region: dict[int, int] = {}
+        for number, (base, size) in enumerate(zip(self.bases, self.sizes, strict=True)):
+            if size:
+                self._place(base, number)
+
+    def _place(self, base: int, number: int) -> None:
+        bisect.insort(self._at, base)
+        self._region[base] = number
+
+    def tape(self, reply: dict[str, Any], asked: list[Any]) -> Tape:
+        """Do what is left; return everything with the wrapper's answer. Raises GuestFailed.
+
+        `asked`: the arguments as the guest was told them.
+        """
+        if self.error:
+            raise GuestFailed(self.error)
+        numbers = []
+        for base, nbytes in reply["storages"]:
+            number = self._region.get(int(base), -1) if nbytes else -1
+            if nbytes and (number < 0 or int(nbytes) > self.sizes[number]):
+                raise GuestFailed("the wrapper returns memory that is not the call's")
+            numbers.append(number)
+        steps = [self._relocated(step) for step in self.steps] if self._follows() else self.steps
+        self.steps = steps
+        self._catch_up()
+        after = None if reply["after"] == asked else reply["after"]
+        returned = Returned(reply["result"], after, numbers)
+        return Tape(tuple(steps), returned, tuple(self.sizes), tuple(self.times))
+
+    def _catch_up(self) -> None:
+        while self.room is not None and self._done < len(self.steps):
+            self._done += 1
+            self.steps[self._done - 1].run(self.room)
+
+    # Commands --------------------------------------------------------------------------------------------------
+
+    def execute(self, command: Command, body: memoryview) -> Answer | None:
+        """Take a command; what is wrong with it is kept, and told when the wrapper has returned."""
+        if self._returned:
+            return None  # destructors
+        try:
+            if not self.error:
+                return self._execute(command, body)
+        except Malformed as error:
+            self.error = f"its command {command.name} names {error}"
+        except GuestFailed as error:
+            self.error = str(error)
+        except Exception as error:
+            self.error = f"{type(error).__name__}: {error}"
+        asks = command in (Command.READ, Command.TIME, Command.KERNEL)
+        return ({"stopped": self.error, "line": 0}, b"") if asks else None
+
+    def _execute(self, command: Command, body: memoryview) -> Answer | None:
+        if command is Command.KERNEL:
+            return self._kernel(body)
+        if command is Command.RETURNED:
+            self._returned = True
+        elif command is Command.READ:
+            return self._read(body)
+        elif command is Command.MARK:
+            self._marks.append(len(self.steps))
+        elif command is Command.TIME:
+            return {"seconds": self._time()}, b""
+        elif command is not Command.ALSO:
+            if len(self.steps) >= MOST_STEPS:
+                raise Malformed(f"more than {MOST_STEPS} things")
+            self._add(command, body)
+        return None
+
+    def _add(self, command: Command, body: memoryview) -> None:
+        if command is Command.ALLOC:
+            base, nbytes = ALLOCATION.unpack(body)
+            if base in self._region or nbytes <= 0:
+                raise Malformed("an allocation where there is one")
+            self._limit -= nbytes
+            if self._limit < 0:
+                raise Malformed("more memory than a call may have")
+            self._place(base, len(self.sizes))
+            self.sizes.append(nbytes)
+            self.steps.append(Allocate(nbytes))
+        elif command is Command.FREE:
+            number = self._region.get(ADDRESS.unpack(body)[0], -1)
+            if number >= len(self.given):
+                self.steps.append(Free(number))
+        elif command is Command.COPY:
+            source, at = unpack_descriptor(body, 0)
+            target, end = unpack_descriptor(body, at)
+            if end != len(body) or (source.dtype, source.size) != (target.dtype, target.size):
+                raise Malformed("two tensors of different dtypes or sizes")
+            if 0 not in target.size:
+                self.steps.append(Copy(self._view(source, target), self._view(target)))
+        elif command is Command.UPLOAD:
+            target, at = unpack_descriptor(body, 0)
+            if len(body) - at != math.prod(target.size) * item_bytes(target.dtype):
+                raise Malformed("values that do not fill their tensor")
+            if 0 not in target.size:
+                self.steps.append(Upload(self._view(target), bytearray(body[at:])))
+        elif command is Command.LAUNCH:
+            self.steps.append(self._launch(body))
+
+    def _view(self, tensor: Descriptor, into: Descriptor | None = None) -> View:
+        number = self._region.get(tensor.base, -1)
+        if number < 0:
+            raise Malformed("memory that was never allocated")
+        width, most = item_bytes(tensor.dtype), 0
+        if into is not None and into.base in self._region:
+            most = self.sizes[self._region[into.base]]
+        offset = tensor.address - tensor.base
+        check_extent(offset, width, tensor.size, tensor.stride, self.sizes[number], most)
+        if offset % width:
+            raise Malformed("a tensor whose address is not a multiple of its element's size")
+        return View(number, offset, getattr(torch, tensor.dtype), tensor.size, tensor.stride)
+
+    def _kernel(self, body: memoryview) -> Answer:
+        request = json.loads(bytes(body))
+        made = self.kernels.compiled(request)
+        if isinstance(made, dict):
+            return {"refused": made["log"], "short": made.get("short", "")}, b""
+        names, kinds = (tuple(str(pair[place]) for pair in request["args"]) for place in (0, 1))
+        check_signature(made.facts, kinds)
+        profile = state.profile()
+        launch.check_kinds(profile, made.facts.name, names, kinds)
+        named = SimpleNamespace(
+            name=made.facts.name, constants=dict(request["constants"]), profile=profile, key=made.key
+        )
+        number = len(self._launchers) + 1
+        self._launchers[number] = _Launcher(made.kernel, names, kinds, named)
+        facts = made.facts
+        return {"number": number, "name": facts.name, "shared": facts.shared, "facts": facts.facts}, b""
+
+    def _launch(self, body: memoryview) -> Launch:
+        number, *grid, _, count = LAUNCH.unpack_from(body)
+        launcher = self._launchers.get(number)
+        if launcher is None or count != len(launcher.kinds):
+            raise Malformed("a kernel that was not compiled, or too few arguments")
+        packed = np.zeros(max(count, 1), WORD)
+        raw, at = packed.view(np.uint8), LAUNCH.size
+        pointers = []
+        for position, (name, kind) in enumerate(zip(launcher.names, launcher.kinds, strict=True)):
+            if not kind.startswith("*"):
+                raw[8 * position : 8 * position + 8] = np.frombuffer(body[at : at + 8], np.uint8)
+                at += 8
+                continue
+            value, base = POINTER.unpack_from(body, at)
+            at += POINTER.size
+            launch.check_pointer(launcher.named.profile, launcher.named.name, name, value)
+            pointers.append((position, name, *self._address(value, base)))
+        if at != len(body):
+            raise Malformed("arguments that end too early or too late")
+        first, second, third = grid
+        return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers))
+
+    def _address(self, value: int, base: int) -> tuple[int, int]:
+        if not value and not base:
+            return -1, 0
+        if base in self._region:
+            return self._region[base], value - base
+        found = self._inside(value)
+        if found is None:
+            raise Malformed("memory that was never allocated")
+        return found
+
+    def _inside(self, value: int) -> tuple[int, int] | None:
+        """Region and offset of an address; None where it lies in none."""
+        found = bisect.bisect_right(self._at, value)
+        if not found:
+            return None
+        base = self._at[found - 1]
+        number = self._region[base]
+        return (number, value - base) if value <= base + self.sizes[number] else None
+
+    def _follows(self) -> bool:
+        return any(isinstance(step, Launch) and step.kernel.follows for step in self.steps)
+
+    def _relocated(self, step: Step) -> Step:
+        """A step with the addresses in its values left open, for kernels that take addresses out of memory."""
+        if isinstance(step, Upload):
+            words = np.frombuffer(bytes(step.values), WORD, len(step.values) // 8)
+            found = [(8 * int(place), *where) for place in np.flatnonzero((words >= space.BASE) & (words < space.END))
+                     if (where := self._inside(int(words[place]))) is not None]  # fmt: skip
+            return Upload(step.target, step.values, tuple(found))
+        if isinstance(step, Launch):
+            taken = {position for position, *_ in step.pointers}
+            inside = [(position, *where) for position, word in enumerate(step.packed.tolist())
+                      if position not in taken and space.BASE <= word < space.END
+                      and (where := self._inside(word)) is not None]  # fmt: skip
+            return Launch(step.kernel, step.grid, step.named, step.packed, step.pointers, tuple(inside))
+        return step
+
+    # What cannot wait ------------------------------------------------------------------------------------------
+
+    def _read(self, body: memoryview) -> Answer:
+        source, _ = unpack_descriptor(body, 0)
+        what = self._view(source)
+        if self._marks:
+            raise Malformed("memory while launches are timed")
+        if self.room is None:
+            raise Malformed("memory that holds nothing")
+        self.read = True
+        if self._follows():
+            self.steps = [self._relocated(step) for step in self.steps]
+        self._catch_up()
+        tensor = what.on(self.room).cpu().contiguous().reshape(-1)
+        return {}, bytes(tensor.view(torch.uint8).numpy())
+
+    def _time(self) -> float:
+        """Seconds that the chip takes for the launches since the latest mark, on inputs that are zeros."""
+        if not self._marks:
+            raise Malformed("a time that was not begun")
+        self._trials += 1
+        if self._trials > MOST_TRIALS:
+            raise Malformed(f"more than {MOST_TRIALS} times")
+        mark = self._marks.pop()
+        timed = [step for step in self.steps[mark:] if isinstance(step, Launch)]
+        try:
+            if self.room is None:
+                if self._trials > len(self.times):
+                    raise Malformed("more times than another call of its kind")
+                return self.times[self._trials - 1]
+            self.times.append(0.0 if self.read else self._trial(timed))
+            return self.times[-1]
+        finally:
+            self.steps[mark:] = [step for step in self.steps[mark:] if isinstance(step, Allocate | Free)]
+
+    def _trial(self, timed: Sequence[Launch]) -> float:
+        regions = [
+            torch.empty(size, dtype=torch.uint8, device=tensors.device()).copy_(torch.zeros(size, dtype=torch.uint8))
+            for size in self.given
+        ]
+        best = math.inf
+        room = Room(regions)
+        try:
+            for step in self.steps:
+                if not isinstance(step, Free):
+                    step.run(room)
+            for _ in range(TURNS):
+                seconds = 0.0
+                for step in timed:
+                    step.run(room)
+                    seconds += state.last_launches()[-1].modelled_seconds
+                best = min(best, seconds)
+        except Exception:
+            return math.inf
+        return best
