@@ -250,10 +250,17 @@ def _is(form: Callable[[Number], bytes], number: Number, word: bytes) -> bool:
 
 def differences(one: Tape, two: Tape) -> list[tuple[int, int, bytes, bytes]] | None:
     """Words in which two tapes differ: step, byte, the words; None where anything else does."""
-    if len(one.steps) != len(two.steps) or (one.answer, one.sizes) != (two.answer, two.sizes):
+    if (one.answer, one.sizes, one.readings) != (two.answer, two.sizes, two.readings):
+        return None
+    return differing(one.steps, two.steps)
+
+
+def differing(one: Sequence[Step], two: Sequence[Step]) -> list[tuple[int, int, bytes, bytes]] | None:
+    """As `differences`, of steps alone."""
+    if len(one) != len(two):
         return None
     found: list[tuple[int, int, bytes, bytes]] = []
-    for place, (a, b) in enumerate(zip(one.steps, two.steps, strict=True)):
+    for place, (a, b) in enumerate(zip(one, two, strict=True)):
         if isinstance(a, Launch) and isinstance(b, Launch):
             same = a.kernel is b.kernel and (a.grid, a.named, a.pointers, a.addresses) == (
                 b.grid, b.named, b.pointers, b.addresses,

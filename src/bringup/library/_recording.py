@@ -19,12 +19,15 @@ from bringup.device.machine import check_signature
 from bringup.device.memory import check_extent, item_bytes
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
 from bringup.judge.calling import Answer, Caller
+from bringup.library._numbers import differing
 from bringup.library._tapes import (
     WORD,
     Allocate,
+    Begun,
     Copy,
     Free,
     Launch,
+    Reading,
     Region,
     Returned,
     Room,
@@ -32,6 +35,7 @@ from bringup.library._tapes import (
     Tape,
     Upload,
     View,
+    bytes_of,
 )
 from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
@@ -102,19 +106,26 @@ class Recorder:
     """The addresses that the wrapper knows the regions by; 0 for empty ones."""
     regions: Sequence[Region] | None
     kernels: Kernels
+    reads: int = 0
+    """Bytes that it may read of what its kernels have computed."""
+    reads_arguments: bool = False
+    """Whether also of its arguments."""
+    begun: Begun | None = None
+    """What was done of the call; this wrapper's steps begin with that."""
     steps: list[Step] = field(default_factory=list)
     error: str = ""
-    read: bool = False
-    """Whether the wrapper has read: what it did then depends on data."""
     times: list[float] = field(default_factory=list)
     """What it was told when it asked how long launches take; without regions, what it shall be told."""
 
     def __post_init__(self) -> None:
         self.room = None if self.regions is None else Room(self.regions)
+        self._done = 0
+        if self.begun is not None:
+            self.room, self._done = self.begun.room, len(self.begun.steps)
+        self.readings: list[Reading] = []
         self._trials = 0
         self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
         self.sizes = list(self.given)
-        self._done = 0
         self._returned = False
         self._marks: list[int] = []
         self._launchers: dict[int, _Launcher] = {}
@@ -146,9 +157,13 @@ class Recorder:
         self._catch_up()
         after = None if reply["after"] == asked else reply["after"]
         returned = Returned(reply["result"], after, numbers)
-        return Tape(tuple(steps), returned, tuple(self.sizes), tuple(self.times))
+        return Tape(tuple(steps), returned, tuple(self.sizes), tuple(self.times), tuple(self.readings))
 
     def _catch_up(self) -> None:
+        if self.begun is not None:
+            before, self.begun = self.begun.steps, None
+            if differing(before, self.steps[: len(before)]) != []:
+                raise GuestFailed("the wrapper asks for something else when it is called again")
         while self.room is not None and self._done < len(self.steps):
             self._done += 1
             self.steps[self._done - 1].run(self.room)
@@ -317,12 +332,17 @@ class Recorder:
             raise Malformed("memory while launches are timed")
         if self.room is None:
             raise Malformed("memory that holds nothing")
-        self.read = True
+        self.reads -= math.prod(source.size) * item_bytes(source.dtype)
+        if self.reads < 0:
+            raise Malformed("more than a call of this operator may read")
+        if what.region < len(self.given) and not self.reads_arguments:
+            raise Malformed("an argument, which it may not read")
         if self._follows():
             self.steps = [self._relocated(step) for step in self.steps]
         self._catch_up()
-        tensor = what.on(self.room).cpu().contiguous().reshape(-1)
-        return {}, bytes(tensor.view(torch.uint8).numpy())
+        found = bytes_of(what.on(self.room))
+        self.readings.append(Reading(len(self.steps), what, found))
+        return {}, found
 
     def _time(self) -> float:
         """Seconds that the chip takes for the launches since the latest mark, on inputs that are zeros."""
@@ -338,7 +358,7 @@ class Recorder:
                 if self._trials > len(self.times):
                     raise Malformed("more times than another call of its kind")
                 return self.times[self._trials - 1]
-            self.times.append(0.0 if self.read else self._trial(timed))
+            self.times.append(0.0 if self.readings else self._trial(timed))
             return self.times[-1]
         finally:
             self.steps[mark:] = [step for step in self.steps[mark:] if isinstance(step, Allocate | Free)]

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from bringup.device.wire import Malformed
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
@@ -26,11 +28,13 @@ from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
 from bringup.library._study import LATER, NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tidy
-from bringup.library._tapes import Tape
+from bringup.library._tapes import Begun, Tape, go_on
 from bringup.library.errors import GuestFailed
-from bringup.library.schemas import Schema
+from bringup.library.schemas import Schema, operator
 
 KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
+READ_BYTES = 16  # a size or a flag, with room for a second one
+READS_ARGUMENTS = ("_local_scalar_dense", "item")  # to read is what these do
 MOST_MESSAGE = 2000  # characters of a refusal
 LEFT_TO_PYTORCH = "work left to PyTorch"  # how a guest's device begins what it says of an operator that it has not
 
@@ -66,17 +70,19 @@ class Sealer:
         """What stands for the `wrapper` of a module, which an overload's calls go to."""
         return SealedWrapper(self, source, schema)
 
-    def record(self, source: str, call: Call) -> tuple[Tape, list[Any], bool]:
-        """Have a guest make a call; returns its tape, all regions, and whether the tape serves such calls again."""
+    def record(self, source: str, call: Call, reads: _Reads, begun: Begun | None) -> tuple[Tape, list[Any]]:
+        """Have a guest make a call, of which a part may be done; returns its tape and all regions."""
         self.asked += 1
         if not self._tidied:
             self._tidied = True
             self.study.want(LATER, tidy)
         request = call.template.request(call.numbers)
-        recorder = Recorder(request["sizes"], request["bases"], call.regions, self.kernels)
+        recorder = Recorder(
+            request["sizes"], request["bases"], call.regions, self.kernels, reads.nbytes, reads.arguments, begun
+        )
         tape = self._recorded(source, request, recorder)
         assert recorder.room is not None
-        return tape, recorder.room.regions, not recorder.read
+        return tape, recorder.room.regions
 
     def rehearse(self, source: str, template: Template, numbers: Sequence[Number], times: Sequence[float]) -> Tape:
         """Return the tape of a call that is not made, with other numbers than calls had.
@@ -119,6 +125,21 @@ def _raised(reply: dict[str, Any]) -> Exception:
     return GuestFailed(f"{name or 'the module cannot be loaded'}: {text}")
 
 
+@dataclass(frozen=True)
+class _Reads:
+    """What a wrapper may read, as in the judge: numbers that its kernels have computed and a result's size hangs on."""
+
+    nbytes: int
+    arguments: bool
+
+    @classmethod
+    def of(cls, schema: Schema) -> _Reads:
+        """By ATen's own tags."""
+        tags = operator(schema.name).tags
+        dynamic = torch.Tag.dynamic_output_shape in tags or torch.Tag.data_dependent_output in tags
+        return cls(READ_BYTES if dynamic else 0, schema.name.partition(".")[0] in READS_ARGUMENTS)
+
+
 @dataclass
 class _Moving:
     """Calls that differ in their numbers alone."""
@@ -151,10 +172,11 @@ class SealedWrapper:
         given = [p for p in schema.parameters if not (schema.random and p.name == "generator")]
         self._written = {p.name for p in given if p.written}
         self._places = [p.written for p in given if not p.keyword_only]
-        self._tapes: dict[Any, Tape] = {}
+        self._tapes: dict[Any, list[Tape]] = {}  # several where values that it reads decide
         self._moving: dict[Any, _Moving] = {}  # by what calls have but their numbers
         self._learned: dict[Any, _Learned] = {}  # by kind
         self._mistaken = ""
+        self._reads = _Reads.of(schema)
         self._store = sealer.store(source)
         self.__signature__ = signature_of(source)
 
@@ -173,31 +195,38 @@ class SealedWrapper:
             raise GuestFailed(f"{fault} (sealed=False, or BRINGUP_SEALED=0, runs wrappers in this process)") from None
 
     def _call(self, call: Call) -> Any:
-        tape = self._tapes.get(call.key)
-        if tape is None and call.numbers:
-            tape = self._foretold(call)
-        if tape is None:
-            tape = self._store.tape(call.key)
-            if tape is not None:
-                self._keep(call, tape)
-        if tape is not None:
+        tapes = self._tapes.get(call.key)
+        if tapes is None:
+            foretold = self._foretold(call) if call.numbers else None
+            tapes = self._stored(call) if foretold is None else [foretold]
+        done = go_on(tapes, call.regions) if tapes else None
+        if isinstance(done, tuple):
             self._sealer.repeated += 1
-            regions = tape.run(call.regions)
+            tape, regions = done
         else:
-            tape, regions, again = self._sealer.record(self._source, call)
-            if again:
-                self._keep(call, tape)
-                self._store.keep(call.key, tape)
+            tape, regions = self._sealer.record(self._source, call, self._reads, done)
+            self._keep(call, tape)
+            self._store.keep(call.key, tape)
         try:
             return call.finished(tape, regions)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
             raise GuestFailed(f"its answer makes no sense: {error}") from None
 
+    def _stored(self, call: Call) -> list[Tape]:
+        """What other processes have left."""
+        tapes = self._store.tapes(call.key)
+        for tape in tapes:
+            self._keep(call, tape)
+        return tapes
+
     def _keep(self, call: Call, tape: Tape) -> None:
         if len(self._tapes) >= KEPT:
             self._tapes.clear()
-        self._tapes[call.key] = tape
-        if not call.numbers or self._sealer.strict:
+        kept = self._tapes.setdefault(call.key, [])
+        if len(kept) >= KEPT:
+            kept.clear()
+        kept.append(tape)
+        if not call.numbers or tape.readings or self._sealer.strict:
             return
         if len(self._moving) >= KEPT or len(self._learned) >= KEPT:
             self._moving.clear()

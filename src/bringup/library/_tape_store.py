@@ -31,6 +31,7 @@ from bringup.library._tapes import (
     Copy,
     Free,
     Launch,
+    Reading,
     Returned,
     Step,
     Tape,
@@ -56,18 +57,19 @@ class TapeStore:
     def __init__(self, path: Path | None, kernel_of: KernelOf) -> None:
         """`path`: its file, None for none; `kernel_of`: a compiled kernel by its key, None where it is gone."""
         self._path, self._kernel_of = path, kernel_of
-        self._lines: dict[str, dict[str, Any]] | None = None
+        self._lines: dict[str, list[dict[str, Any]]] | None = None
 
-    def tape(self, call: object) -> Tape | None:
-        """The tape of a call, by its key."""
-        told = self._read(f"call {call!r}")
-        return None if told is None else self._made(told)
+    def tapes(self, call: object) -> list[Tape]:
+        """The tapes of a call, by its key: several where values that it reads decide."""
+        made = [self._made(told) for told in self._read(f"call {call!r}")]
+        return [tape for tape in made if tape is not None]
 
     def pattern(self, kind: object) -> Pattern | None:
         """What the calls of a kind have in common."""
-        told = self._read(f"kind {kind!r}")
-        tape = None if told is None else self._made(told)
-        return None if told is None or tape is None else Pattern(tape, tuple(Lane(*one) for one in told["lanes"]))
+        for told in self._read(f"kind {kind!r}")[-1:]:
+            tape = self._made(told)
+            return None if tape is None else Pattern(tape, tuple(Lane(*one) for one in told["lanes"]))
+        return None
 
     def keep(self, call: object, tape: Tape) -> None:
         """Add a tape."""
@@ -84,17 +86,17 @@ class TapeStore:
 
     def was_wrong(self, kind: object) -> bool:
         """Whether a pattern of this kind was."""
-        return bool((self._read(f"kind {kind!r}") or {}).get("wrong"))
+        return any(told.get("wrong") for told in self._read(f"kind {kind!r}"))
 
     # Lines -----------------------------------------------------------------------------------------------------
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _read(self, name: str) -> list[dict[str, Any]]:
         if self._lines is None:
             self._lines = self._load()
-        return self._lines.get(_digest(name))
+        return self._lines.get(_digest(name), [])
 
-    def _load(self) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
+    def _load(self) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {}
         try:
             lines = self._path.read_bytes().splitlines() if self._path is not None else []
             if self._path is not None:
@@ -106,7 +108,7 @@ class TapeStore:
                 continue
             try:
                 told = json.loads(line[_DIGITS + 1 :])
-                found[told["of"]] = told
+                found.setdefault(told["of"], []).append(told)
             except (LookupError, TypeError, ValueError):
                 continue
         return found
@@ -141,7 +143,10 @@ class TapeStore:
     def _tape(self, told: dict[str, Any]) -> Tape:
         steps = tuple(self._step(*one) for one in told["steps"])
         returned = Returned(told["result"], told["after"], told["storages"])
-        return Tape(steps, returned, tuple(told["sizes"]), tuple(told["times"]))
+        readings = tuple(
+            Reading(after, _view(what), base64.b64decode(found)) for after, what, found in told["readings"]
+        )
+        return Tape(steps, returned, tuple(told["sizes"]), tuple(told["times"]), readings)
 
     def _step(self, kind: str, *told: Any) -> Step:
         if kind == "allocate":
@@ -171,6 +176,7 @@ def _told(tape: Tape) -> dict[str, Any]:
     return {
         "steps": [_step_told(step) for step in tape.steps], "result": answer.result, "after": answer.after,
         "storages": answer.storages, "sizes": tape.sizes, "times": tape.times,
+        "readings": [[one.after, _view_told(one.what), base64.b64encode(one.found).decode()] for one in tape.readings],
     }  # fmt: skip
 
 

@@ -177,6 +177,25 @@ class Returned:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A number that the wrapper has read of what its kernels had computed."""
+
+    after: int
+    """Steps that were done before."""
+    what: View
+    found: bytes
+
+    def again(self, regions: Room) -> bytes:
+        """What is there now."""
+        return bytes_of(self.what.on(regions))
+
+
+def bytes_of(tensor: Any) -> bytes:
+    """A tensor's elements, one after the other."""
+    return bytes(tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+
+
+@dataclass(frozen=True)
 class Tape:
     """All that a call did, and what the wrapper returned."""
 
@@ -186,10 +205,43 @@ class Tape:
     """Bytes of each region."""
     times: tuple[float, ...] = ()
     """What the wrapper was told when it asked how long launches take."""
+    readings: tuple[Reading, ...] = ()
+    """What it has read; with other values it would have gone on otherwise."""
 
     def run(self, given: Sequence[Region]) -> list[Region]:
-        """Do everything on the arguments' regions; return all regions."""
+        """Do everything on the arguments' regions; return all regions. For tapes without readings."""
         room = Room(given)
         for step in self.steps:
             step.run(room)
         return room.regions
+
+
+@dataclass
+class Begun:
+    """A call of which a part is done: as far as kept tapes go for the values that were read."""
+
+    room: Room
+    steps: tuple[Step, ...]
+
+
+def go_on(tapes: Sequence[Tape], given: Sequence[Region]) -> tuple[Tape, list[Region]] | Begun:
+    """Do what tapes of calls do that differ in what was read alone: that of them which has read what is there.
+
+    Returns it with all regions; where none has, what was done until then.
+    """
+    room, done, left = Room(given), 0, list(tapes)
+    for number in range(max(len(tape.readings) for tape in tapes) + 1):
+        tape = left[0]
+        if number >= len(tape.readings):
+            for step in tape.steps[done:]:
+                step.run(room)
+            return tape, room.regions
+        reading = tape.readings[number]
+        for step in tape.steps[done : reading.after]:
+            step.run(room)
+        done = reading.after
+        found = reading.again(room)
+        left = [one for one in left if number < len(one.readings) and one.readings[number].found == found]
+        if not left:
+            return Begun(room, tape.steps[:done])
+    raise AssertionError("unreachable")
