@@ -172,3 +172,19 @@ def test_airys_function_is_right_as_mathematics_has_it_and_as_pytorch_has_it() -
     for right in (y, true):
         assert not found.wrong(y, right).any()
     assert found.wrong(y, true + torch.where(x > 0, 1e-4 * true, 2e-5)).all()
+
+
+@pytest.mark.parametrize("name", ["short", "int", "long", "byte", "to"])
+def test_what_an_integer_cannot_hold_may_become_any(name: str) -> None:
+    dtype = {"short": torch.int16, "long": torch.int64, "byte": torch.uint8}.get(name, torch.int32)
+    x = torch.tensor([math.nan, math.inf, -math.inf, -1e20, 1e20, 1.75, -2.5, 100.0])
+    found, y = limit(name, lambda given: given.to(dtype), x)
+    other = y.clone()
+    other[:5] = 7
+    assert not found.wrong(y, other).any()
+    other[5:] += 1
+    assert found.wrong(y, other)[5:].all()
+    edge = torch.tensor([-32768.0, 32767.0, 32768.0, -32769.0, 2147483520.0, 2147483648.0, -(2.0**63), 2.0**63])
+    found, y = limit(name, lambda given: given.to(dtype), edge)
+    held = {"short": 2, "byte": 7, "long": 7}.get(name, 5)
+    assert int(found.wrong(y, y + 1).sum()) == held

@@ -205,6 +205,11 @@ class Standard:
                 limit = Limit("exactly, either sign of zero", zero_sign=False)
             # Moving needs no arithmetic in a dtype: also on a chip that computes with no float64 its bits stay.
             found = [limit if t.dtype in (*FLOATS, torch.float64) else None for t in (*outputs, *inputs)]
+            if rule.open:
+                for place, mask in enumerate(OPEN[rule.open](args, kwargs, outputs)):
+                    if mask is not None:
+                        words = "bit for bit, where the dtype can hold it"
+                        found[place] = Limit(words, zero_sign=False, open=mask)
             return Limits(found[: len(outputs)], found[len(outputs) :])
         if self.functions is not None:
             return Limits([None] * len(outputs), [None] * len(inputs), "functions of the result are compared")

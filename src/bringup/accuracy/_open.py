@@ -58,7 +58,30 @@ def _near_one(
     return [(a.abs() < TINY).broadcast_to(outputs[0].shape), *[None] * (len(outputs) - 1)]
 
 
+def _unheld(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], outputs: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    """A conversion of floating-point numbers to integers: what the dtype cannot hold is undefined, as in C.
+
+    Processors differ: x86 gives the smallest integer, ARM the nearest or 0.
+    """
+    x, result = torch.as_tensor(args[0] if args else kwargs["input"]), outputs[0]
+    if not x.is_floating_point() or result.is_floating_point() or result.dtype == torch.bool or x.shape != result.shape:
+        return [None] * len(outputs)
+    # PyTorch makes bytes of 64-bit integers, so that negative numbers wrap around
+    limits = torch.iinfo(torch.int64 if result.dtype == torch.uint8 else result.dtype)
+    whole = x.double().trunc()
+    # the largest int64 is no double; the next one is the first that is too large
+    return [~((whole >= float(limits.min)) & (whole < float(limits.max) + 1)), *[None] * (len(outputs) - 1)]
+
+
 TINY = 2.0**-26  # below it 1 + a keeps fewer bits of a than float32 has
 FAR = 1e12  # the factor x (x + 1) ... (x + 23) of the series' last term overflows in double precision above 7e12
 
-OPEN: Mapping[str, Open] = {"ctc_alpha": _ctc_alpha, "near_one": _near_one, "at_infinity": _at_infinity, "far": _far}
+OPEN: Mapping[str, Open] = {
+    "ctc_alpha": _ctc_alpha,
+    "near_one": _near_one,
+    "at_infinity": _at_infinity,
+    "far": _far,
+    "unheld": _unheld,
+}

@@ -53,6 +53,8 @@ def table() -> Mapping[str, Rule]:
     rules: dict[str, Rule] = {}
     for name in loaded["exact"].split():
         rules[name] = Rule("exact")
+    for name in loaded["exact_integer"].split():
+        rules[name] = Rule("exact", open="unheld")
     for name in loaded["exact_order"].split():
         rules[name] = Rule("exact", zero_sign=False)
     for kind in ("rounding", "accumulating", "composite"):
