@@ -11,7 +11,6 @@ import asyncio
 import atexit
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 import pytest
 
 from bringup.judge import _pool
-from bringup.judge._processes import START_SECONDS, ForkServer
+from bringup.judge._processes import START_SECONDS, ForkServer, server_command
 from bringup.judge._scratch import Scratch
 
 MOST = 6  # that are kept for a next pool, each some 200 MB
@@ -96,11 +95,10 @@ class KeptForkServer(ForkServer):
         return _Running(_Process(process), ours)
 
     def _spawned(self, control: socket.socket) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "bringup.judge._fork_server", str(control.fileno()), self.role, self.target]
+        command = server_command(self.role, self.target)
         with open(self.log, "ab") as log:
             return subprocess.Popen(
-                command, env=self.environment, pass_fds=[control.fileno()],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                command, env=self.environment, stdin=control.fileno(), stdout=log, stderr=log,
             )  # fmt: skip
 
     async def close(self) -> None:

@@ -1,14 +1,15 @@
 """The fork servers: single-threaded processes that have imported everything once and fork what is asked of them.
 
-Started as `python -m bringup.judge._fork_server FD ROLE TARGET`. On its control socket a parent receives the name of a
-service with file descriptors and forks it: a referee (role `referee`), or a spawner of guests, of compiling processes
-or of device processes (role `run`). Imports cost seconds, a fork milliseconds. No OpenMP pool and no CUDA context may
-exist here, since neither survives a fork: OpInfo makes one where a GPU is visible, so only the referee's parent
-imports it, and that one sees no GPU.
+Started as `python -P -m bringup.judge._fork_server ROLE TARGET`. On its control socket, standard input, a parent
+receives the name of a service with file descriptors and forks it: a referee (role `referee`), or a spawner of guests,
+of compiling processes or of device processes (role `run`). Imports cost seconds, a fork milliseconds. No OpenMP pool
+and no CUDA context may exist here, since neither survives a fork: OpInfo makes one where a GPU is visible, so only the
+referee's parent imports it, and that one sees no GPU.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -18,17 +19,26 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from bringup.judge._processes import PATHS
 from bringup.judge.sandbox import Limits, Sandbox, SandboxFault, die_with_parent, hide, spawn, survey, warm_up
 from bringup.targets import Target, get_target
 
+GUESTS_KEEP = (
+    "HOME", "TMPDIR", "TRITON_CACHE_DIR", "OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE", "TORCH_DEVICE_BACKEND_AUTOLOAD",
+    "LANG", "TZ", "PYTHONPATH",
+)  # fmt: skip
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
 
 
 def main() -> None:
     """Import, say ready, fork on request, end with the control socket, or with the process that started this one."""
     die_with_parent()  # while it imports it does not look at the socket
-    control = socket.socket(fileno=int(sys.argv[1]))
-    role, spec = sys.argv[2:4]
+    control = socket.socket(fileno=os.dup(0))
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    role, spec = sys.argv[1:3]
+    plain = list(sys.path)
+    sys.path += [path for path in _paths() if path not in plain]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process decides
     target = get_target(spec)  # once for all children: a profile on disk may change or vanish under a run
     sandbox = _warm_up(role, target)
@@ -50,6 +60,48 @@ def main() -> None:
                 os._exit(0)
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _paths() -> list[str]:
+    """Where the process that has started this one finds modules: plug-ins may lie there."""
+    try:
+        with open(os.path.join(os.environ["HOME"], PATHS), encoding="utf-8") as file:
+            return [str(path) for path in json.load(file)]
+    except (OSError, LookupError, ValueError):
+        return []
+
+
+def _plain_world(target: Target) -> None:
+    """Let guests find the same variables, paths and arguments, whoever has started this server, and from where.
+
+    A candidate that goes by them would tell a judge from a user. Modules of the user's, plug-ins, are imported before.
+    """
+    kept = {name: os.environ[name] for name in (*GUESTS_KEEP, *target.environment()) if name in os.environ}
+    os.environ.clear()
+    os.environ.update(kept, PATH=os.defpath, **HIDDEN)
+    _forget_first_variables()
+    theirs = set(_paths())
+    ours = {os.path.abspath(path) for path in (sys.prefix, sys.base_prefix, os.environ.get("PYTHONPATH", sys.prefix))}
+    sys.path[:] = dict.fromkeys(
+        path for path in sys.path if path not in theirs or any(path.startswith(root) for root in ours)
+    )
+    sys.path_importer_cache.clear()
+    sys.argv[:] = sys.orig_argv[:] = ["guest"]
+
+
+def _forget_first_variables() -> None:
+    """Overwrite the variables that this process was started with, which the kernel shows as /proc/self/environ.
+
+    Nothing reads them there: all that are set have been set anew, elsewhere.
+    """
+    try:
+        with open("/proc/self/stat", encoding="utf-8") as file:
+            fields = file.read().rpartition(")")[2].split()
+        start, end = int(fields[47]), int(fields[48])  # env_start and env_end, the fields 50 and 51 of all
+    except (OSError, LookupError, ValueError):
+        return
+    if 0 < start < end:
+        ctypes.memset(start, 0, end - start)
 
 
 def _warm_up(role: str, target: Target) -> Sandbox:
@@ -93,6 +145,7 @@ def _guests(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
 
     os.environ.update(HIDDEN)
     guests = Guests(target)
+    _plain_world(target)
     gc.freeze()
     serve_spawns(descriptors[0], sandbox, guests.serve)
 

@@ -12,30 +12,33 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import bringup
 from bringup.device.frames import PREFIX, pack
 from bringup.errors import EnvironmentFault
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import Progress
 
-# Workers see these variables and no others: no key, token or path of the user's reaches a candidate.
+# Workers see these variables and no others: no key, token or path of the user's reaches a candidate. Guests see still
+# fewer (`_fork_server`): what differs between two processes of one user is no sign to go by.
 PASSED_ENVIRONMENT = (
     "PATH",
-    "LANG",
-    "LC_ALL",
-    "TZ",
     "LD_LIBRARY_PATH",
     "CUDA_VISIBLE_DEVICES",
     "ROCR_VISIBLE_DEVICES",
     "BRINGUP_VPE_DUMPS",
 )
+PATHS = "paths.json"  # in a fork server's home: where the process that starts it finds modules
+PADDING, BLOCK = "BRINGUP_PADDING", 1 << 13  # a variable that makes all variables together as long as such a block
 KEPT_OPERATORS = 8  # whose inputs and references a referee keeps in memory
 BUSY = "; the machine is busy or short of memory: use fewer jobs (`--jobs`), or end other work, and try again"
 START_SECONDS = 180.0  # for the fork server's imports on a busy machine
 
 
 def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a fork server whose home is the folder `scratch`."""
-    return {
+    """Return the variables of a fork server whose home is the folder `scratch`; leave this process's paths there."""
+    paths = [os.path.abspath(path) for path in sys.path if path and os.path.isdir(path)]
+    Path(scratch, PATHS).write_text(json.dumps(paths), encoding="utf-8")
+    variables = {
         **{name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ},
         "HOME": scratch,
         "TMPDIR": scratch,
@@ -44,14 +47,19 @@ def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[s
         "PYTHONDONTWRITEBYTECODE": "1",
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # each process registers the devices of its own making
         **({"BRINGUP_KERNEL_CACHE": kernel_cache} if kernel_cache else {}),
-        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p and os.path.isdir(p)),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONPATH": str(Path(bringup.__file__).resolve().parents[1]),
         **extra,
     }
+    # Guests see how long the block of all is, and nothing else of it.
+    size = sum(len(os.fsencode(f"{name}={value}")) + 1 for name, value in variables.items())
+    return {**variables, PADDING: "." * (-(size + len(PADDING) + 2) % BLOCK)}
 
 
-def server_command(descriptor: int, role: str, target: str) -> list[str]:
-    """Return the command of a fork server that is told on a descriptor what to fork."""
-    return [sys.executable, "-m", "bringup.judge._fork_server", str(descriptor), role, target]
+def server_command(role: str, target: str) -> list[str]:
+    """Return the command of a fork server that is told on its standard input, a socket, what to fork."""
+    return [sys.executable, "-P", "-m", "bringup.judge._fork_server", role, target]
 
 
 class JudgeFault(EnvironmentFault):
@@ -147,13 +155,12 @@ class ForkServer:
     async def start(self) -> None:
         """Start the process and wait until it has imported everything; raises JudgeFault."""
         ours, theirs = socket.socketpair()
-        command = server_command(theirs.fileno(), self.role, self.target)
+        command = server_command(self.role, self.target)
         log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.process = await asyncio.create_subprocess_exec(
             *command,
             env=self.environment,
-            pass_fds=[theirs.fileno()],
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=theirs.fileno(),
             stdout=log,
             stderr=log,
         )

@@ -194,8 +194,8 @@ class Caller:
             try:
                 with open(log, "ab") as output:
                     process = subprocess.Popen(
-                        server_command(theirs.fileno(), "run", self.target), env=environment, stdout=output,
-                        stderr=output, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                        server_command("run", self.target), env=environment, stdout=output,
+                        stderr=output, stdin=theirs.fileno(),
                     )  # fmt: skip
                 started.append(process)
             except OSError as error:

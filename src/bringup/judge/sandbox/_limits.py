@@ -17,6 +17,9 @@ DISK_TURNS = 10  # a scratch on disk is looked through every tenth time
 MOST_FILES = 65_536  # in a scratch
 
 
+ROUND = 1 << 26  # bytes
+
+
 @dataclass(frozen=True)
 class Limits:
     """What one worker may use."""
@@ -39,6 +42,7 @@ def apply(limits: Limits, others: int) -> None:
     """
     page = resource.getpagesize()
     cap = _statm(os.getpid())[0] * page + (limits.memory_mb << 20)
+    cap = -(-cap // ROUND) * ROUND  # a few pages more or less tell nobody which process has started this one
     size = limits.scratch_mb << 20
     wanted = {
         resource.RLIMIT_CORE: 1,  # byte: 0 forbids files, but not programs that take dumps from a pipe
