@@ -93,3 +93,20 @@ def test_the_oldest_go_where_all_are_too_large(disk: Path, monkeypatch: pytest.M
     monkeypatch.setattr(_tape_store, "MOST_TOGETHER", 8000)
     _tape_store.tidy()
     assert [path.name == "old.jsonl" for path in (disk / "tapes").iterdir()] == [False]
+
+
+def test_where_nothing_can_be_kept_is_told_once(disk: Path) -> None:
+    (disk / "tapes").write_text("no folder")
+    with pytest.warns(UserWarning, match=r"tapes of sealed kernels cannot be kept.*XDG_CACHE_HOME") as found:
+        use(disk, 1, 2)
+    assert len([one for one in found if "tapes of sealed" in str(one.message)]) == 1
+
+
+def test_who_waits_long_is_told_why(
+    disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bringup.library._sealed.TOLD_AFTER", 0.01)
+    use(disk, 1, 2, 3)
+    said = capsys.readouterr().err
+    assert said.count("first calls of kernels have taken") == 1
+    assert "BRINGUP_SEALED=0" in said

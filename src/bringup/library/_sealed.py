@@ -13,6 +13,8 @@ import ast
 import inspect
 import os
 import struct
+import sys
+import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,11 +29,12 @@ from bringup.library._numbers import TAUGHT, Number, Pattern, Taught, agreement,
 from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
 from bringup.library._study import LATER, NOW, SOON, Study
-from bringup.library._tape_store import TapeStore, file_of, tidy
+from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
 from bringup.library._tapes import Begun, Tape, go_on
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import Schema, operator
 
+TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
 KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
 READ_BYTES = 16  # a size or a flag, with room for a second one
 READS_ARGUMENTS = ("_local_scalar_dense", "item")  # to read is what these do
@@ -53,7 +56,8 @@ class Sealer:
         """How many calls a guest was asked for, and how many a kept tape did."""
         self.study = Study()
         self.kernels = Kernels(self.caller)
-        self._tidied = False
+        self._tidied = self._told = False
+        self._waited = 0.0
         _sealers.add(self)
 
     def close(self) -> None:
@@ -76,12 +80,21 @@ class Sealer:
         if not self._tidied:
             self._tidied = True
             self.study.want(LATER, tidy)
+        began = time.monotonic()
         request = call.template.request(call.numbers)
         recorder = Recorder(
             request["sizes"], request["bases"], call.regions, self.kernels, reads.nbytes, reads.arguments, begun
         )
         tape = self._recorded(source, request, recorder)
         assert recorder.room is not None
+        self._waited += time.monotonic() - began
+        if self._waited > TOLD_AFTER and not self._told:
+            self._told = True
+            print(
+                f"bringup: {self.asked} first calls of kernels have taken {self._waited:.0f} s in guests by now; what "
+                f"they did is kept in {tapes_folder()} for later processes, too (BRINGUP_SEALED=0 does without guests)",
+                file=sys.stderr,
+            )
         return tape, recorder.room.regions
 
     def rehearse(self, source: str, template: Template, numbers: Sequence[Number], times: Sequence[float]) -> Tape:

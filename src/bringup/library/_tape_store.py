@@ -12,6 +12,7 @@ import functools
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import astuple
 from pathlib import Path
@@ -129,7 +130,8 @@ class TapeStore:
                     os.write(descriptor, line)
             finally:
                 os.close(descriptor)
-        except OSError:
+        except OSError as error:
+            _warn_once(f"{self._path.parent}: {error.strerror or error}")
             self._path = None
 
     # Tapes -----------------------------------------------------------------------------------------------------
@@ -225,6 +227,15 @@ def _ours() -> str:
         for path in sorted((root / part).rglob("*.py")):
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+@functools.cache
+def _warn_once(problem: str) -> None:
+    warnings.warn(
+        f"tapes of sealed kernels cannot be kept, so that every process asks guests anew: {problem}; "
+        "let XDG_CACHE_HOME name a folder that can be written",
+        stacklevel=1,
+    )
 
 
 def tidy() -> None:

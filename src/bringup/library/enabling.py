@@ -128,9 +128,11 @@ def enable(
         where = device_of(device, opened)
         _make_ready(where)
         choice = routing.choose(opened, where, include=include, exclude=exclude, unjudged=unjudged)
+        served = set(choice.serving)
         if sealed:
             choice = routing.without_calls(choice)
         enabled = Enabled(opened, where, choice, fallback=fallback, compose=compose, sealed=sealed)
+        enabled.unsealable = sorted(served - set(choice.serving))
         enabled.by_itself = by_itself
         enabled._register()
         _active[kind] = enabled
@@ -231,6 +233,8 @@ class Enabled:
             from bringup.library._sealed import Sealer
 
             self.sealer = Sealer(device.target, strict=sealed == "strict")
+        self.unsealable: list[str] = []
+        """Overloads whose kernels do not serve since they call operators."""
         self.library = library
         self.device = device
         self.choice = choice
@@ -307,6 +311,10 @@ class Enabled:
         lines = [f"{sum(served.values())} calls of {len(served)} kernels of {self.library.path}"]
         if self.sealer is not None:
             lines.append(f"sealed: {self.sealer.asked} calls asked a guest, {self.sealer.repeated} ran a kept tape")
+            if self.unsealable:
+                lines.append(
+                    f"not served, since they call operators, which sealed kernels cannot: {', '.join(self.unsealable)}"
+                )
         for title, counts in (("composed by PyTorch", self.compositions), ("computed by the CPU", self.fallbacks)):
             if counts:
                 names = ", ".join(f"{name} ({count})" for name, count in counts.most_common())

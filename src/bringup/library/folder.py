@@ -109,7 +109,10 @@ class Library:
         """Return the source that was judged; raises LibraryError."""
         source = source_of(self.text(entry))
         if sha256(source.encode()) != entry.candidate:
-            raise LibraryError(f"{self.file(entry)}: holds another source than the one that was judged")
+            raise LibraryError(
+                f"{self.file(entry)}: holds another source than the one that was judged. Restore it, or judge this one "
+                f"and add it: bringup library add {self.file(entry)} --op {entry.overload} -l {self.path} --replace"
+            )
         return source
 
     def evidence(self, entry: Entry, judged: Judged) -> bytes:

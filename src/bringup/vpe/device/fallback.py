@@ -95,8 +95,9 @@ def fallback(operator: Any, *args: Any, **kwargs: Any) -> Any:
         return missing(operator, *args, **kwargs)
     if _mode is None:
         raise NotImplementedError(
-            f"{tensors.NAME} has no kernel for {name}, and nothing falls back to the CPU; compute it in a Triton "
-            "kernel, register a kernel for PrivateUse1, or allow the CPU with bringup.vpe.device.enable(fallback='cpu')"
+            f"{tensors.NAME} has no kernel for {name}: no library is enabled, and nothing falls back to the CPU; "
+            "call bringup.enable() (the library that ships), compute it in a Triton kernel, register a kernel for "
+            "PrivateUse1, or allow the CPU with bringup.vpe.device.enable(fallback='cpu')"
         )
     return compute_on_cpu(operator, args, kwargs)
 
