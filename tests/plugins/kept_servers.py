@@ -14,11 +14,12 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from bringup.judge import _pool
-from bringup.judge._processes import START_SECONDS, ForkServer, server_command
+from bringup.judge._processes import PATHS, START_SECONDS, ForkServer, server_command
 from bringup.judge._scratch import Scratch
 
 MOST = 6  # that are kept for a next pool, each some 200 MB
@@ -64,7 +65,8 @@ class KeptForkServer(ForkServer):
         }
         super().__init__(role, environment, directory, target)
         self.own_profile = directory in target  # a copy of a user's, which goes with the pool
-        self.kind = (role, target, *sorted(environment.items()))
+        self.paths = Path(directory, PATHS).read_bytes()
+        self.kind = (role, target, *sorted(environment.items()), self.paths)
         self.running: _Running | None = None
 
     async def start(self) -> None:
@@ -96,6 +98,7 @@ class KeptForkServer(ForkServer):
 
     def _spawned(self, control: socket.socket) -> subprocess.Popen[bytes]:
         command = server_command(self.role, self.target)
+        Path(_scratch[0].name, PATHS).write_bytes(self.paths)
         with open(self.log, "ab") as log:
             return subprocess.Popen(
                 command, env=self.environment, stdin=control.fileno(), stdout=log, stderr=log,
