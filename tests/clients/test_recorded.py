@@ -240,3 +240,15 @@ def test_shipped_sets_can_be_read(name: str) -> None:
         dialog = opened.dialog(operator)
         assert (1, 1, "generate") in dialog
         assert all(record.text.strip() for record in dialog.values())
+
+
+@pytest.mark.parametrize("wish", ["chosen", "recorded"])
+def test_a_list_with_the_operator_all_is_not_every_operator(wish: str) -> None:
+    from bringup.config import RunConfig
+    from bringup.runs.plan import patterns
+    from bringup.suites import get_suite, select
+
+    config = RunConfig(target="vpe:pe64", ops=(wish,), client={"name": "recorded"})
+    names = (chosen_operators if wish == "chosen" else recorded_operators)("vpe-pe64")
+    assert "all" in names
+    assert sorted(op.name for op in select(get_suite("opinfo"), list(patterns(config)))) == sorted(names)

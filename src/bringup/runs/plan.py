@@ -90,7 +90,7 @@ def make_plan(config: RunConfig, root: Path) -> Plan:
     if any(map(is_planned, _split(config.ops))):
         # Sessions begin in the order of the plan: what is stopped early has made what was most useful.
         place = {name: number for number, name in enumerate(wanted)}
-        chosen.sort(key=lambda op: place.get(op.name, len(place)))
+        chosen.sort(key=lambda op: place.get(_named(op.name), len(place)))
     if config.skip:
         left_out = {op.name for op in select(suite, _split(config.skip))}
         chosen = [op for op in chosen if op.name not in left_out]
@@ -184,13 +184,19 @@ def _split(patterns: Iterable[str]) -> list[str]:
     return [part for entry in patterns for part in (p.strip() for p in entry.split(",")) if part]
 
 
+def _named(operator: str) -> str:
+    """The pattern of one operator: `all` alone would be every operator."""
+    return "[a]ll" if operator == "all" else operator
+
+
 def patterns(config: RunConfig) -> Iterable[str]:
     """Yield the patterns of `ops`: commas split, `recorded`, `chosen` and `@plan` replaced by what they mean."""
     for pattern in _split(config.ops):
         if is_planned(pattern):
-            yield from planned(pattern, config.suite, config.target)
+            yield from map(_named, planned(pattern, config.suite, config.target))
         elif pattern in ("recorded", "chosen"):
             path = config.client.path if config.client.name == "recorded" else None
-            yield from (recorded_operators if pattern == "recorded" else chosen_operators)(path, config.target)
+            names = (recorded_operators if pattern == "recorded" else chosen_operators)(path, config.target)
+            yield from map(_named, names)
         else:
             yield pattern
