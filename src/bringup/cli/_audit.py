@@ -42,8 +42,7 @@ def run_audit(
 
     chosen = list(subjects.subjects)
     if ops:
-        patterns = [pattern for entry in ops for pattern in entry.split(",")]
-        names = {operator.name for operator in select(get_suite(settings["suite"]), patterns)}
+        names = {operator.name for operator in select(get_suite(settings["suite"]), ops)}
         chosen = [subject for subject in chosen if subject.operator in names]
         if not chosen:
             raise ConfigError("--ops", "none of the candidates is of these operators")

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 
 
+def listed(values: list[str] | None) -> list[str] | None:
+    """Split an option's values at their commas: `--ops add,mul` is `--ops add --ops mul`, with every command."""
+    if values is None:
+        return None
+    return [part for value in values for part in map(str.strip, value.split(",")) if part]
+
+
 def print_json(data: Any) -> None:
     """Print `data` on stdout as JSON, in the one form that all commands have."""
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False))

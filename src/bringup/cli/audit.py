@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from bringup.cli._output import JsonOption
+from bringup.cli._output import JsonOption, listed
 from bringup.cli._runs import RunsDirOption
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def judge(
         typer.Option("--recordings", metavar="SET", help="The last candidate of each recorded dialog: name or path."),
     ] = None,
     ops: Annotated[
-        list[str] | None, typer.Option("--ops", help="Only these operators: names, globs, @FILE; repeatable.")
+        list[str] | None,
+        typer.Option("--ops", callback=listed, help="Only these operators: names, globs, @FILE; repeatable."),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="Target (default: that of the run or the recordings, else vpe:pe64).")

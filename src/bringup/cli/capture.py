@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from bringup.cli._library import LibraryOption
-from bringup.cli._output import JsonOption, make_console, print_json
+from bringup.cli._output import JsonOption, listed, make_console, print_json
 from bringup.cli._runs import RunsDirOption
 
 if TYPE_CHECKING:
@@ -190,7 +190,9 @@ def coverage(
     refined: Annotated[
         str | None, typer.Option("--run", metavar="RUN", help="Also count the kernels of a run on these calls.")
     ] = None,
-    ops: Annotated[list[str] | None, typer.Option("--ops", help="Only these operators (repeatable, globs).")] = None,
+    ops: Annotated[
+        list[str] | None, typer.Option("--ops", callback=listed, help="Only these operators (repeatable, globs).")
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Judge workers.")] = 2,
     runs_dir: RunsDirOption = None,
     json_output: JsonOption = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bringup.cli._library import LibraryOption
-from bringup.cli._output import JsonOption, make_console, print_json
+from bringup.cli._output import JsonOption, listed, make_console, print_json
 
 if TYPE_CHECKING:
     from bringup.coverage import Header, Results
@@ -36,7 +36,8 @@ def measure(
     ] = "vpe:pe64",
     library: LibraryOption = None,
     ops: Annotated[
-        list[str] | None, typer.Option("--ops", help="Only these operators: names, globs or @file (repeatable).")
+        list[str] | None,
+        typer.Option("--ops", callback=listed, help="Only these operators: names, globs or @file (repeatable)."),
     ] = None,
     gradients: Annotated[
         bool, typer.Option("--gradients", help="Gradients in float32, too, compared with the CPU's.")
@@ -229,7 +230,8 @@ def show(
     ] = "vpe:pe64",
     library: LibraryOption = None,
     ops: Annotated[
-        list[str] | None, typer.Option("--ops", help="The results of these operators, case by case (globs).")
+        list[str] | None,
+        typer.Option("--ops", callback=listed, help="The results of these operators, case by case (globs)."),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
     json_output: JsonOption = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bringup.cli._output import JsonOption, print_json
+from bringup.cli._output import JsonOption, listed, print_json
 from bringup.cli._runs import RunsDirOption
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def export(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file of jobs to write.")],
     ops: Annotated[
-        list[str] | None, typer.Option("--ops", help="Only these operators, by name (repeatable, commas).")
+        list[str] | None,
+        typer.Option("--ops", callback=listed, help="Only these operators, by name (repeatable, commas)."),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="Target, NAME or NAME:PROFILE; default: the evidence's, for files vpe:pe64.")
@@ -72,9 +73,8 @@ def export(
     from bringup.errors import ConfigError
     from bringup.judge.job_file import write_jobs
 
-    names = [name for entry in ops or () for name in entry.split(",") if name]
     judged = jobs_of(
-        what, names, runs_dir, target=target, suite=suite, dtypes=dtype, seed=seed, keep_going=keep_going,
+        what, ops or [], runs_dir, target=target, suite=suite, dtypes=dtype, seed=seed, keep_going=keep_going,
         profile=profile,
     )  # fmt: skip
     if (case or against) and not measure:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bringup.cli._library import ChangedLibraryOption, LibraryOption
-from bringup.cli._output import JsonOption, make_console, print_json
+from bringup.cli._output import JsonOption, listed, make_console, print_json
 from bringup.cli._runs import RunsDirOption
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def add(
     what: Annotated[list[str], typer.Argument(metavar="RUN|RECORDINGS|FILE...", help="Where the kernels come from.")],
     library: ChangedLibraryOption = None,
     op: Annotated[str | None, typer.Option(help="Of a Python file: the overload that it serves.")] = None,
-    ops: Annotated[list[str] | None, typer.Option("--ops", help="Only these operators (repeatable).")] = None,
+    ops: Annotated[
+        list[str] | None, typer.Option("--ops", callback=listed, help="Only these operators (repeatable).")
+    ] = None,
     target: TargetOption = None,
     suite: SuiteOption = "aten",
     profile: Annotated[bool, typer.Option("--override", help="For the target's profile only, over the base.")] = False,
@@ -215,7 +217,9 @@ def _chosen(library: Library, name: str) -> list[Entry]:
 def verify(
     library: LibraryOption = None,
     judge: Annotated[bool, typer.Option("--judge", help="Judge every kernel again, too.")] = False,
-    ops: Annotated[list[str] | None, typer.Option("--ops", help="Only these overloads (repeatable).")] = None,
+    ops: Annotated[
+        list[str] | None, typer.Option("--ops", callback=listed, help="Only these overloads (repeatable).")
+    ] = None,
     target: TargetOption = None,
     record: Annotated[
         bool,
@@ -306,7 +310,9 @@ def diff(
 def export(
     folder: Annotated[Path, typer.Argument(help="Folder to write to.")],
     library: LibraryOption = None,
-    ops: Annotated[list[str] | None, typer.Option("--ops", help="Only these overloads (repeatable).")] = None,
+    ops: Annotated[
+        list[str] | None, typer.Option("--ops", callback=listed, help="Only these overloads (repeatable).")
+    ] = None,
 ) -> None:
     """Write kernels in BackendBench's folder contract: `add__Tensor/add__Tensor_implementation_v1.py`.
 
@@ -326,7 +332,9 @@ def export(
 def import_kernels(
     folder: Annotated[Path, typer.Argument(help="Folder in BackendBench's form.")],
     library: ChangedLibraryOption = None,
-    ops: Annotated[list[str] | None, typer.Option("--ops", help="Only these overloads (repeatable).")] = None,
+    ops: Annotated[
+        list[str] | None, typer.Option("--ops", callback=listed, help="Only these overloads (repeatable).")
+    ] = None,
     target: TargetOption = None,
     suite: SuiteOption = "aten",
     judge: Annotated[

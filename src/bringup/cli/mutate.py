@@ -152,11 +152,10 @@ def _kernels(
         names = [operator.name for operator in chosen.operators()]
         found = {name: Candidate(source=text) for name, text in kernels_of(library, names, runs_root(None)).items()}
     if ops:
-        patterns = [pattern for entry in ops for pattern in entry.split(",") if pattern]
-        wanted = {operator.name for operator in select(chosen, patterns)}
+        wanted = {operator.name for operator in select(chosen, ops)}
         found = {name: candidate for name, candidate in found.items() if name in wanted}
         if not found:
-            raise ConfigError(f"--ops {','.join(patterns)}", "matches no operator with a kernel here")
+            raise ConfigError(f"--ops {','.join(ops)}", "matches no operator with a kernel here")
     return found
 
 

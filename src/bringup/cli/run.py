@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bringup.cli._ablations import WithoutOption, overrides_of
-from bringup.cli._output import JsonOption, print_json
+from bringup.cli._output import JsonOption, listed, print_json
 from bringup.cli._runs import RunsDirOption
 
 if TYPE_CHECKING:
@@ -40,7 +40,11 @@ def run(
     ] = None,
     ops: Annotated[
         List,
-        typer.Option("--ops", help="Operators: names, globs, @FILE, all, recorded, chosen, @plan[:N]; repeatable."),
+        typer.Option(
+            "--ops",
+            callback=listed,
+            help="Operators: names, globs, @FILE, all, recorded, chosen, @plan[:N]; repeatable.",
+        ),
     ] = None,
     skip: Annotated[
         List, typer.Option("--skip", help="Operators left out, as in --ops; with --resume, by this part of the run.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bringup.cli._output import JsonOption, print_json
+from bringup.cli._output import JsonOption, listed, print_json
 from bringup.cli._runs import RunsDirOption
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     what: Annotated[list[str], typer.Argument(metavar="RUN|FILE.json...", help="A run, or evidence files.")],
-    ops: Annotated[list[str] | None, typer.Option("--ops", help="Of a run: only these operators (repeatable).")] = None,
+    ops: Annotated[
+        list[str] | None, typer.Option("--ops", callback=listed, help="Of a run: only these operators (repeatable).")
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Judge on this target instead of the evidence's.")] = None,
     jobs: Annotated[int, typer.Option(help="Judge workers.")] = 2,
     runs_dir: RunsDirOption = None,

@@ -31,6 +31,10 @@ class Outcome:
     message: str = ""
     lacks: str = ""
     """Overload for lack of which it failed."""
+    builtins: tuple[str, ...] = ()
+    """Overloads that PyTorch's own kernels of the device were asked for."""
+    over: bool = False
+    """Whether the device is lost for this process."""
     kernels: Counter[str] = field(default_factory=Counter)
     composed: Counter[str] = field(default_factory=Counter)
 
@@ -63,8 +67,9 @@ def measure(case: FormCase, serving: Serving, *, arithmetic: Arithmetic) -> Outc
         raise NoCase from None
     before = serving.calls()
     outcome = Outcome()
+    builtins: set[str] = set()
     try:
-        result, after, elsewhere, builtins = _run(case, serving)
+        result, after, elsewhere = _run(case, serving, builtins)
     except Exception as error:  # whatever a kernel, its wrapper or PyTorch raises is the result
         lacks = missing_overload(error)
         text = serving.plain(" ".join(f"{type(error).__name__}: {error}".split()))
@@ -73,30 +78,47 @@ def measure(case: FormCase, serving: Serving, *, arithmetic: Arithmetic) -> Outc
             text = re.sub(r" in the library [^;(]*[^;( ]", "", text).partition("; make one: ")[0]
         text = text[:LONGEST]
         outcome.kind, outcome.message, outcome.lacks = ("missing" if lacks else "raised"), text, lacks or ""
+        if builtins:
+            # Even had it been no error: the call is not served by the library alone.
+            outcome.kind, outcome.lacks = "missing", lacks or min(builtins)
+            outcome.message = f"PyTorch's own kernels were asked for {_listed(builtins)}; {text}"[:LONGEST]
     else:
         if builtins:
-            names = ", ".join(sorted(builtins))
             outcome.kind, outcome.lacks = "missing", min(builtins)
-            outcome.message = f"PyTorch's own kernels computed {names}"[:LONGEST]
+            outcome.message = f"PyTorch's own kernels computed {_listed(builtins)}"[:LONGEST]
         elif elsewhere:
             outcome.kind, outcome.message = "wrong", elsewhere
         elif found := _differs(case, expected, result, after, arithmetic=arithmetic):
             outcome.kind, outcome.message = "wrong", found[:LONGEST]
+    outcome.builtins = tuple(sorted(builtins))
+    if fault := serving.fault():
+        text = fault if outcome.kind == "passed" else f"{fault}; {outcome.message}"
+        outcome.kind, outcome.message, outcome.over = "crashed", text[:LONGEST], True
     kernels, composed = serving.calls()
     outcome.kernels, outcome.composed = kernels - before[0], composed - before[1]
     return outcome
 
 
-def _run(case: FormCase, serving: Serving) -> tuple[Any, Any, str, set[str]]:
-    """Return (result, arguments after, what is odd about the result's memory or device, PyTorch's own kernels)."""
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _run(case: FormCase, serving: Serving, builtins: set[str]) -> tuple[Any, Any, str]:
+    """Return (result, arguments after, what is odd about the result's memory or device).
+
+    What PyTorch's own kernels of the device are asked for is added to `builtins`, of calls that raise, too.
+    """
     mover = Mover(serving.device)
     args, kwargs = mover.move((tuple(case.inputs.args), dict(case.inputs.kwargs)))
     before = int(case.form == "gradient")  # a gradient's first argument is what comes from above
     args = with_host_arguments(case.inputs.case.operator, before, tuple(case.inputs.args), args)
-    with warnings.catch_warnings(), serving.watched() as builtins:
+    with warnings.catch_warnings(), serving.watched() as seen:
         warnings.simplefilter("ignore")
-        with torch.no_grad():
-            result = case.function(*args, **kwargs)
+        try:
+            with torch.no_grad():
+                result = case.function(*args, **kwargs)
+        finally:
+            builtins |= seen
     odd = ""
     leaves = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
     others = [leaf.device.type for leaf in leaves if leaf.device.type != serving.device.type]
@@ -107,7 +129,7 @@ def _run(case: FormCase, serving: Serving) -> tuple[Any, Any, str, set[str]]:
         wanted = [leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor)]
         if len(leaves) != len(wanted) or not all(map(shares_memory, leaves, wanted)):
             odd = odd or f"what is returned is not the {'tensor' if len(wanted) == 1 else 'tensors'} to be written to"
-    return to_host(result), (to_host(args), to_host(kwargs)), odd, builtins
+    return to_host(result), (to_host(args), to_host(kwargs)), odd
 
 
 def _names_host(case: FormCase) -> bool:
@@ -196,7 +218,7 @@ def _limits(case: FormCase, expected: tuple[Any, Any, Any], *, arithmetic: Arith
 def run_quietly(case: FormCase, serving: Serving) -> None:
     """Run a case for what it calls alone; whatever it raises says nothing here."""
     try:
-        _run(case, serving)
+        _run(case, serving, set())
     except Exception:
         return
 

@@ -48,6 +48,10 @@ class Serving(Protocol):
         """Run calls with something else behind what is missing; collect, by overload called, what was missing."""
         ...
 
+    def fault(self) -> str:
+        """Say what has broken the device for this process, once all that was begun is over; "" where nothing has."""
+        ...
+
 
 def missing_overload(error: BaseException | None) -> str | None:
     """Return the overload for lack of which a call failed, or None where it failed for another reason."""
@@ -94,15 +98,19 @@ class LibraryServing:
         if not self._enabled.device.builtin:
             yield set()
             return
+        self._enabled.builtins.clear()
         with BuiltinTrace(self._enabled.device.key, self._enabled.registered) as trace:
-            yield trace.builtins
+            try:
+                yield trace.builtins
+            finally:
+                trace.builtins.update(self._enabled.builtins)
 
     @contextmanager
     def surveyed(self) -> Iterator[dict[str, set[str]]]:
         """See `Serving`: the CPU computes what is missing."""
-        self._enabled.disable()
         if self._enabled.device.builtin:
             raise NotEnabled("PyTorch's own kernels serve what is missing")
+        self._enabled.disable()
         self._enabled = self._enable("cpu")
         self._enabled.compose_first = True
         try:
@@ -111,6 +119,10 @@ class LibraryServing:
             self._enabled.fallbacks.clear()  # the CPU was asked for here: no report at the end
             self._enabled.disable()
             self._enabled = self._enable(None)
+
+    def fault(self) -> str:
+        """See `Serving`."""
+        return device_fault(self.device)
 
 
 class ModuleServing:
@@ -184,6 +196,24 @@ class ModuleServing:
                 yield found
         finally:
             fallback.use(None)
+
+    def fault(self) -> str:
+        """See `Serving`."""
+        return device_fault(self.device)
+
+
+def device_fault(device: torch.device) -> str:
+    """Wait for a GPU, and say what has broken its context: nothing that runs there afterwards says anything.
+
+    On `vpe` a fault is an error of its launch alone.
+    """
+    if device.type != "cuda":
+        return ""
+    try:
+        torch.cuda.synchronize(device)
+    except Exception as error:  # torch.AcceleratorError, RuntimeError: a context that is lost stays lost
+        return str(error).splitlines()[0]
+    return ""
 
 
 def call_spec(spec: str) -> None:

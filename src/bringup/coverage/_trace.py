@@ -48,6 +48,7 @@ class BuiltinTrace(TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Note a call, and make it."""
         kwargs = kwargs or {}
+        args = _tensors_again(func, args)
         name = plain_name(func._schema.name + (f".{func._schema.overload_name}" if func._schema.overload_name else ""))
         if func.namespace != "aten":
             return func(*args, **kwargs)
@@ -67,6 +68,15 @@ class BuiltinTrace(TorchDispatchMode):  # type: ignore[misc]
                         self._inside.pop()
         self.builtins.add(name)
         return func(*args, **kwargs)
+
+
+def _tensors_again(func: Any, args: Any) -> Any:
+    """Return arguments with tensors where PyTorch gives a number for one that it had made of a number."""
+    wanted = [isinstance(argument.type, torch.TensorType) for argument in func._schema.arguments]
+    return tuple(
+        torch.tensor(value) if is_tensor and isinstance(value, bool | int | float) else value
+        for value, is_tensor in zip(args, wanted, strict=False)
+    )
 
 
 def _allocates_or_views(func: Any) -> bool:

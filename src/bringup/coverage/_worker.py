@@ -74,7 +74,11 @@ class Worker:
                 lacks=outcome.lacks,
                 kernels=outcome.kernels,
                 composed=outcome.composed,
+                builtins=outcome.builtins,
+                over=outcome.over,
             )
+            if outcome.over:
+                sys.exit(0)  # another process goes on
         self.say(done=operator, observes=self.serving.observes)
 
     def survey(self, operator: str, wanted: set[str]) -> None:

@@ -200,6 +200,8 @@ class Tallying:
         self.kinds[case] = answer["kind"], answer["message"]
         if answer["kind"] == "missing":
             self.lacks[case] = answer["lacks"]
+        if builtins := answer.get("builtins"):
+            self.lacking(answer["end"], {name: [name] for name in builtins})
         kernels, composed = Counter(answer.get("kernels", {})), Counter(answer.get("composed", {}))
         self.kernels += kernels
         self.composed += composed
@@ -257,30 +259,32 @@ def measure_operator(process: Process, operator: str) -> OperatorResult:
     """Measure one operator. Raises CoverageError and CoverageFault where no worker can be had."""
     began = time.monotonic()
     found = Tallying(operator)
-    deaths = 0
-    while True:
+    deaths, done = 0, False
+    while not done and deaths < DEATHS:
         current: list[Any] | None = None
         try:
             process.ask({"do": "measure", "operator": operator, "skip": list(found.kinds)})
-            while True:
+            over = False
+            while not done and not over:
                 # Before the first case the worker may have to import OpInfo and to draw all samples.
                 answer = process.answer(process.setting.seconds if current else START_SECONDS)
                 if "begin" in answer:
                     current = answer["begin"]
                 elif "end" in answer:
                     found.note(answer)
+                    over = bool(answer.get("over"))
                 elif "done" in answer:
                     found.observes = bool(answer["observes"])
-                    break
-            break
+                    done = True
+            if over:  # the device is lost for that process
+                process.end()
+                deaths += 1
         except Died as death:
             if current is None or json.dumps(current) in found.kinds:
                 current = [_first_dtype(found), -1, "call"]  # between two cases: while inputs were made
                 deaths = DEATHS
             found.kinds[json.dumps(current)] = death.kind, death.message
             deaths += 1
-            if deaths >= DEATHS:
-                break
     if found.lacks:
         _survey(process, operator, found)
     return found.result(time.monotonic() - began)

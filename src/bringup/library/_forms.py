@@ -142,9 +142,11 @@ class Form:
             from bringup.library._replay import Replays, replayable
 
             plan.replays = Replays() if replayable(values) else None
-        plan = self.check(plan, values)
-        why = unknown(kernel.entry, self.target, inputs, self._results(plan, values))
-        return Unserved(why) if why else plan
+        checked = self.check(plan, values)
+        if isinstance(checked, Unserved):
+            return checked
+        why = unknown(kernel.entry, self.target, inputs, self._results(checked, values))
+        return Unserved(why) if why else checked
 
     def _results(self, plan: Plan, values: Sequence[Any]) -> list[torch.dtype]:
         """The dtypes of the tensors that the kernel is given for its results."""
@@ -153,7 +155,7 @@ class Form:
         given = [v for v, p in zip(values, self.schema.parameters, strict=True) if p.written and p.keyword_only]
         return [value.dtype for value in given if isinstance(value, torch.Tensor)]
 
-    def check(self, plan: Plan, values: Sequence[Any]) -> Plan:
+    def check(self, plan: Plan, values: Sequence[Any]) -> Plan | Unserved:
         """Look at a call of a new signature; raises what PyTorch would."""
         return plan
 
@@ -239,12 +241,10 @@ class OutForm(Form):
 class FunctionalForm(Form):
     """A functional overload, by the kernel of its `out=` form, on devices where PyTorch does not go there by itself."""
 
-    def check(self, plan: Plan, values: Sequence[Any]) -> Plan:
+    def check(self, plan: Plan, values: Sequence[Any]) -> Plan | Unserved:
         plan.outs = self._sized(values)
         if plan.outs is None:
-            raise NotServed(
-                f"aten::{self.name}: PyTorch cannot say what size its results have; it needs its own kernel"
-            )
+            return Unserved("PyTorch cannot say what size its results have; it needs its own kernel")
         return plan
 
     def serve(self, plan: Plan, values: list[Any]) -> Any:

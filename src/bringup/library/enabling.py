@@ -243,6 +243,8 @@ class Enabled:
         self.fallbacks: collections.Counter[str] = collections.Counter()
         """How often the CPU stood in, by overload."""
         self.compositions: collections.Counter[str] = collections.Counter()
+        self.builtins: collections.Counter[str] = collections.Counter()
+        """Calls of overloads with a kernel here that the device's own kernel served, by overload."""
         """How often one of PyTorch's decompositions in Python served, by overload."""
         self.lacked: dict[str, set[str]] = {}
         """What the CPU stood in for, by the overload that was called: itself, or parts of its decomposition."""
@@ -315,7 +317,11 @@ class Enabled:
                 lines.append(
                     f"not served, since they call operators, which sealed kernels cannot: {', '.join(self.unsealable)}"
                 )
-        for title, counts in (("composed by PyTorch", self.compositions), ("computed by the CPU", self.fallbacks)):
+        for title, counts in (
+            ("composed by PyTorch", self.compositions),
+            (f"left to PyTorch's own kernels for {self.device.type}", self.builtins),
+            ("computed by the CPU", self.fallbacks),
+        ):
             if counts:
                 names = ", ".join(f"{name} ({count})" for name, count in counts.most_common())
                 lines.append(f"{sum(counts.values())} calls of {len(counts)} operators {title}: {names}")
@@ -401,7 +407,7 @@ class Enabled:
             builtin = None
             before = self._forms[served.overload].before
             if before is not None:
-                builtin = functools.partial(before.call_boxed, _keys(self.device.key))
+                builtin = functools.partial(self._builtin, served.overload, before, _keys(self.device.key))
             choose = self._chooser(served.kernel)
             kind = {
                 "itself": _forms.Form,
@@ -412,6 +418,11 @@ class Enabled:
             if served.form == "itself" and schema_of(served.overload).outs:
                 kind = _forms.OutForm
             return kind(served.overload, served.kernel, choose, self.device.type, builtin, self._refused)
+
+    def _builtin(self, overload: str, before: Any, keys: Any, *args: Any, **kwargs: Any) -> Any:
+        """Let the device's own kernel serve a call that those of the library do not."""
+        self.builtins[overload] += 1
+        return before.call_boxed(keys, *args, **kwargs)
 
     def _chooser(self, overload: str) -> Callable[[Sequence[Any]], Any]:
         from bringup.library._call import tensors_in

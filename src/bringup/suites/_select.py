@@ -46,9 +46,13 @@ def _where(suite: Suite, pattern: str, operators: dict[str, Operator]) -> str:
     return f"{suite.name} (only excluded operators match, {excluded[0].name} first: {excluded[0].exclusion})"
 
 
+def _split(patterns: Iterable[str]) -> Iterator[str]:
+    """Yield what commas separate: no operator has one in its name."""
+    return (part for pattern in patterns for part in map(str.strip, pattern.split(",")) if part)
+
+
 def _expand(patterns: Iterable[str], open_files: set[Path]) -> Iterator[str]:
-    for pattern in patterns:
-        pattern = pattern.strip()
+    for pattern in _split(patterns):
         if pattern.startswith("@"):
             path = Path(pattern[1:]).expanduser()
             if path.resolve() in open_files:
@@ -62,5 +66,5 @@ def _expand(patterns: Iterable[str], open_files: set[Path]) -> Iterator[str]:
             yield from _expand(
                 ["[a]ll" if line == "all" else line for line in listed if line], open_files | {path.resolve()}
             )
-        elif pattern:
+        else:
             yield pattern
