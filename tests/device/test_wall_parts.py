@@ -32,6 +32,7 @@ from bringup.device.memory import (
     pieces,
 )
 from bringup.device.wire import CODES, DTYPES, MOST_DIMENSIONS, Descriptor, Malformed, unpack_descriptor
+from bringup.judge import _kernels
 from bringup.judge._kernels import KernelStore, key_of
 from bringup.vpe.memory import INPUT, LAUNCHED, UPLOADED
 
@@ -411,7 +412,7 @@ def test_kernels_are_kept_over_processes_and_damage_is_as_good_as_none(tmp_path:
     key = key_of("one", REQUEST)
     KernelStore(str(tmp_path)).put(key, {"name": "k"}, b"binary")
     assert KernelStore(str(tmp_path)).get(key) == ({"name": "k"}, b"binary")
-    (file,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    (file,) = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != _kernels.SWEPT]
     assert file.stat().st_mode & 0o077 == 0
     good = file.read_bytes()
     for damaged in (b"", good[:-1], good + b"x", good[:40] + b"x" + good[41:], bytes(32)):
@@ -420,6 +421,36 @@ def test_kernels_are_kept_over_processes_and_damage_is_as_good_as_none(tmp_path:
     file.unlink()
     file.mkdir()
     assert KernelStore(str(tmp_path)).get(key) is None
+
+
+def test_a_process_for_each_candidate_looks_through_the_folder_once_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Path] = []
+    monkeypatch.setattr(_kernels, "sweep", looked.append)
+    for number in range(3):
+        KernelStore(str(tmp_path)).put(key_of(str(number), REQUEST), {}, b"binary")
+    assert looked == [tmp_path]
+    stamp = tmp_path / _kernels.SWEPT
+    for made in (time.time() - 2 * _kernels.SWEPT_FOR, time.time() + 1e6):  # long ago; by a clock that was wrong
+        os.utime(stamp, (made, made))
+        KernelStore(str(tmp_path)).put(key_of("again", REQUEST), {}, b"binary")
+        KernelStore(str(tmp_path)).put(key_of("more", REQUEST), {}, b"binary")
+    assert looked == [tmp_path] * 3
+
+
+def test_a_folder_grown_too_large_loses_its_oldest_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_kernels.sweep, "__defaults__", ("*/*", 1000))
+    store = KernelStore(str(tmp_path))
+    keys = [key_of(str(number), REQUEST) for number in range(5)]
+    for number, key in enumerate(keys):
+        store.put(key, {}, bytes(300))
+        os.utime(tmp_path / key[:2] / key, (number, number))
+    (tmp_path / _kernels.SWEPT).unlink()
+    KernelStore(str(tmp_path)).put(key_of("last", REQUEST), {}, bytes(300))
+    kept = [KernelStore(str(tmp_path)).get(key) is not None for key in keys]
+    assert kept == [False] * 4 + [True]
+    assert KernelStore(str(tmp_path)).get(key_of("last", REQUEST)) is not None
 
 
 def test_a_folder_that_cannot_be_written_is_none(tmp_path: Path) -> None:

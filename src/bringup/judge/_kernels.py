@@ -15,7 +15,9 @@ from bringup.device import frames
 from bringup.files import write_atomically
 
 KEPT_BYTES = 512 << 20  # in the folder; older files go first
-SWEEP_EVERY = 500  # files written between two looks at the folder's size
+SWEEP_EVERY = 500  # files that one process writes between two looks at the folder's size
+SWEPT = ".swept"
+SWEPT_FOR = 600.0  # seconds: a look at tens of thousands of files takes longer than many a verdict
 
 
 class KernelStore:
@@ -50,9 +52,9 @@ class KernelStore:
         except OSError:
             self.folder = None
             return
-        if self._written % SWEEP_EVERY == 0:
-            sweep(self.folder)
         self._written += 1
+        if self._written % SWEEP_EVERY == 0 or _due(self.folder / SWEPT):
+            sweep(self.folder)
 
 
 def user_cache() -> str:
@@ -72,6 +74,20 @@ def kernels_folder(chosen: str) -> str | None:
 def key_of(toolchain: str, request: dict[str, Any]) -> str:
     """The key of a text: toolchain, text before and after Triton's passes, options."""
     return frames.digest([toolchain, request["text"], request["source"], request["options"]])
+
+
+def _due(stamp: Path) -> bool:
+    """Whether nobody has looked at a folder for long; who asks looks. Each candidate has a process of its own."""
+    try:
+        if 0 <= time.time() - stamp.stat().st_mtime < SWEPT_FOR:
+            return False
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return False
+    with contextlib.suppress(OSError):
+        stamp.touch()
+    return True
 
 
 def _read(path: Path) -> tuple[dict[str, Any], bytes] | None:
