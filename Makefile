@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The tests that start no judge: what an edit is tried with. `make test` runs them all.
 FAST := tests/test_candidate.py tests/linter tests/operators tests/store tests/session tests/report
 
-.PHONY: run test test-fast test-matrix fast-tests coverage check format docs clean install
+.PHONY: run test test-fast test-exploits test-matrix fast-tests coverage check format docs clean install
 
 # A hundred of the recorded operators, which show all categories and many repairs; all of them with `make run ALL=1`.
 # What guards draw is fixed here, so that the first command says the same everywhere.
@@ -23,6 +23,10 @@ test-fast: check
 
 fast-tests:
 	@echo $(FAST)
+
+# Every cheat of the collection: `make test` judges every second one.
+test-exploits: install
+	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/exploits
 
 # With torch 2.11, 2.12 and 2.13, each with its Triton: `make test-matrix MATRIX="--index-url URL"`.
 test-matrix:
