@@ -252,7 +252,7 @@ def test_a_database_server_that_is_not_there_is_told_in_one_line(tmp_path):
 def test_the_database_of_another_url_lacks_the_run(tmp_path, shared_url):
     folder = create_run(tmp_path, "r1", url=shared_url).folder
     where = folder / "store.json"
-    where.write_text(where.read_text().replace("r1", "r2"))
+    where.write_text(where.read_text().replace('"r1"', '"r2"'))
     with pytest.raises(StoreError, match="run r2: the database does not have it"):
         resume_run(folder)
 
