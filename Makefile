@@ -16,17 +16,17 @@ run: install
 
 # Lint and types first: they fail in seconds, the tests in minutes.
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-fast: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(FAST)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" $(FAST)
 
 fast-tests:
 	@echo $(FAST)
 
 # Every cheat of the collection: `make test` judges every second one.
 test-exploits: install
-	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/exploits
+	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/exploits
 
 # With torch 2.11, 2.12 and 2.13, each with its Triton: `make test-matrix MATRIX="--index-url URL"`.
 test-matrix:
@@ -34,7 +34,7 @@ test-matrix:
 
 # Lines run by the tests in their own processes; what judges, guests and device processes run is not counted.
 coverage: install
-	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report term:skip-covered --cov-report html:coverage
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report term:skip-covered --cov-report html:coverage
 
 check: install
 	$(BIN)/ruff check src tests benchmarks scripts examples/*.py examples/bringup-*

@@ -38,7 +38,7 @@ while [ $# -gt 0 ]; do
     esac
 done
 [ ${#pairs[@]} -gt 0 ] || pairs=(2.11.0:3.6.0 2.12.0:3.7.0 2.13.0:3.7.1)
-[ ${#options[@]} -gt 0 ] || options=(-n 2 --dist loadfile)
+[ ${#options[@]} -gt 0 ] || options=(-n 2 --dist loadfile --no-loadscope-reorder)
 [ "$fast" = no ] || options+=(-m "not slow" $(make --silent --no-print-directory fast-tests))
 
 mkdir -p "$folder"
