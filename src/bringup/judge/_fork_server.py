@@ -10,6 +10,7 @@ referee's parent imports it, and that one sees no GPU.
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import gc
 import json
 import os
@@ -135,6 +136,7 @@ def _warm_up(role: str, target: Target) -> Sandbox:
 def _referee(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
     from bringup.judge._referee import Referee
 
+    faulthandler.enable()  # PyTorch's own kernels run here: where one of them crashes is to be known
     main_end, guests, compiles, devices = (socket.socket(fileno=d) for d in descriptors)
     Referee(main_end, guests, compiles, devices, target).serve()
 

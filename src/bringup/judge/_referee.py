@@ -38,6 +38,7 @@ from bringup.judge._memory import OUT_OF_MEMORY, memory_kills
 from bringup.judge._others import CRASHES, different, look_on, sorts
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._phases import Phases
+from bringup.judge._plain_outs import with_plain_outs
 from bringup.judge._player import pack
 from bringup.judge._processes import KEPT_OPERATORS
 from bringup.judge._rehearsal import RehearsedCall
@@ -460,7 +461,7 @@ class Judging:
         """Prepare a case for the target's device."""
         count = not self.needs_launch or self.referee.moves
         return CaseJudge(
-            inputs,
+            with_plain_outs(inputs, {*self.operator.writes, *([inputs.requires] if inputs.requires else [])}),
             self.operator,
             self.referee.target.device,
             self._expected if expected is None else expected,

@@ -83,8 +83,11 @@ class Relaid(Redraw):
         return made if made is not None and made.agrees(case) else None
 
     def _folded(self, rerun: Rerunner, case: CaseJudge, shape: Sequence[int] | None) -> CaseJudge | None:
-        """Give all tensors that have dimensions another shape, where the answer is the same in that shape."""
-        if shape is None:
+        """Give all tensors that have dimensions another shape, where the answer is the same in that shape.
+
+        Indices name places in the old one; some of PyTorch's kernels write there without a look (pooling backwards).
+        """
+        if shape is None or _has_indices(case):
             return None
         tensors = [tensor.reshape(shape) if tensor.dim() else tensor for _, tensor in case.tensors]
         plain = rerun.exchanged(case, dict(enumerate(tensors)), WORDS)
@@ -154,6 +157,13 @@ def _common(tensors: Sequence[torch.Tensor]) -> torch.Size | None:
     """The one shape of all tensors that have dimensions."""
     shapes = {tensor.shape for tensor in tensors if tensor.dim()}
     return next(iter(shapes)) if len(shapes) == 1 else None
+
+
+def _has_indices(case: CaseJudge) -> bool:
+    import torch
+
+    kinds = {tensor.is_floating_point() for _, tensor in case.tensors if tensor.dtype is not torch.bool}
+    return len(kinds) > 1
 
 
 def _refolds(folded: CaseJudge, case: CaseJudge) -> bool:
