@@ -23,7 +23,9 @@ from bringup.judge.guards.numbers import (
     _numbers,
     _other,
     _others,
+    _parameters,
     _places,
+    _takes_whole,
 )
 
 TREES = st.recursive(
@@ -141,3 +143,30 @@ def test_operands_lie_on_either_side_of_a_threshold(number: float, relative: boo
     if not relative or number > 1e-5:  # else the dtype's own steps are wider
         assert torch.allclose(within, first, **tolerance)
         assert not torch.allclose(beyond, first, **tolerance)
+
+
+def test_parameters_of_python_and_of_schemas() -> None:
+    assert _parameters("f(input, dims: list[int, ...] = (0, 1), *, mode: str = 'a', out=None) -> Tensor") == [
+        "input", "dims", "mode", "out",
+    ]  # fmt: skip
+    schema = "f.out(Tensor self, int[2] size=[1, 1], bool? flag=None, *, Tensor(a!) out) -> (Tensor, Tensor)"
+    assert _parameters(schema) == ["self", "size", "flag", "out"]
+
+
+def test_numbers_that_name_a_way_stay() -> None:
+    """PyTorch takes any whole number for `padding_mode`, and does something with it."""
+    signature = "g(Tensor input, Tensor grid, int interpolation_mode, int padding_mode=1, int shift=2) -> Tensor"
+    rerun: Any = SimpleNamespace(
+        operator=SimpleNamespace(signature=signature), parameters={"padding_mode", "shift", "interpolation_mode"}
+    )
+    case: Any = SimpleNamespace(args=(None, None, 0), kwargs={})
+    found = _places(rerun, case, _is_whole)
+    assert [number for number, _ in found] == [2]
+    assert found[0][1](7) == ((None, None, 0), {"shift": 7})
+
+
+@pytest.mark.parametrize(("dtype", "takes"), [(torch.uint8, False), (torch.int16, False), (torch.int32, True),
+                                              (torch.float16, True), (torch.bool, True)])  # fmt: skip
+def test_far_whole_numbers_are_for_dtypes_that_hold_them(dtype: torch.dtype, takes: bool) -> None:
+    case: Any = SimpleNamespace(tensors=[("input", torch.zeros(3, dtype=dtype))])
+    assert _takes_whole(case) is takes

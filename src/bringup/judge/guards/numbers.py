@@ -28,6 +28,8 @@ WIDE = 40  # bits of one that is wider than an int32
 TINY, HUGE = (-34.0, -12.0), (1.0, 5.0)  # binary logarithms of tolerances
 CALLS = 3  # of the reference for one number
 FEW = 1 << 10  # elements of a case with other whole numbers
+NARROW = 32  # bits of an integer below which PyTorch cuts whole numbers to it, each operator in its own way
+CHOICES = re.compile(r"(\w+_)?(mode|reduction)")  # parameters whose whole numbers name one of a few ways
 
 ALL = "all numbers"
 NEAR = ("one number", ALL)
@@ -98,7 +100,7 @@ class Numbers(Redraw):
         if what in SAFE and rerun.kind(case) not in SAFE[what]:
             return None
         places = _places(rerun, case, _is_whole if what in WHOLE else _is_number)
-        if not places or (what in WHOLE and sum(t.numel() for _, t in case.tensors) > FEW):
+        if not places or (what in WHOLE and not _takes_whole(case)):
             return None
         before = rerun.made(case) if case.tensors else None
         for number, put in chance.sample(places, len(places)):
@@ -197,6 +199,7 @@ def _places(
 ) -> list[tuple[Any, Callable[[Any], tuple[Any, Any]]]]:
     """The numbers of one kind that a call has, or leaves at a default, and what makes a call with another."""
     numbers = _found([case.args, case.kwargs], is_one)
+    names = _names(rerun, case, is_one)
 
     def among(place: int) -> Callable[[Any], tuple[Any, Any]]:
         def put(other: Any) -> tuple[Any, Any]:
@@ -210,9 +213,24 @@ def _places(
         return lambda other: (case.args, {**case.kwargs, name: other})
 
     left = [(name, value) for name, value in _defaults(rerun).items() if is_one(value) and name not in case.kwargs]
-    return [(number, among(place)) for place, number in enumerate(numbers)] + [
-        (value, beside(name)) for name, value in left
-    ]
+    found = [(name, number, among(place)) for place, (name, number) in enumerate(zip(names, numbers, strict=True))]
+    found += [(name, value, beside(name)) for name, value in left]
+    return [(number, put) for name, number, put in found if not CHOICES.fullmatch(name)]
+
+
+def _names(rerun: Rerunner, case: CaseJudge, is_one: Callable[[Any], bool]) -> list[str]:
+    """The parameter of each number, in the order of `_found`."""
+    parameters = [*_parameters(rerun.operator.signature), *[""] * len(case.args)]
+    named = [*zip(parameters, case.args, strict=False), *case.kwargs.items()]
+    return [name for name, value in named for _ in _found(value, is_one)]
+
+
+def _parameters(signature: str) -> list[str]:
+    """The names in a signature, as Python (`mode: str = "sum"`) or a schema (`int mode=0`) has them."""
+    inside = signature.partition("(")[2].rpartition(")")[0].partition(") ->")[0]
+    flat = re.sub(r"\[[^\[\]]*\]", "", inside)
+    plain = [text.partition("=")[0].partition(":")[0].split() for text in flat.split(",")]
+    return [words[-1] for words in plain if words and words[-1].isidentifier()]
 
 
 def _like(rerun: Rerunner, case: CaseJudge) -> tuple[int, int] | None:
@@ -232,6 +250,16 @@ def _compares(case: CaseJudge) -> bool:
 
     answer = case.answer()
     return isinstance(answer, bool) or (isinstance(answer, torch.Tensor) and answer.dtype is torch.bool)
+
+
+def _takes_whole(case: CaseJudge) -> bool:
+    """Whether a case is small, and what it says of far whole numbers defined."""
+    import torch
+
+    tensors = [tensor for _, tensor in case.tensors]
+    narrow = [t for t in tensors if t.dtype is not torch.bool and not t.is_floating_point() and not t.is_complex()
+              and torch.iinfo(t.dtype).bits < NARROW]  # fmt: skip
+    return not narrow and sum(tensor.numel() for tensor in tensors) <= FEW
 
 
 def _dtype(case: CaseJudge) -> torch.dtype:
