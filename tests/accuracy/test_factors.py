@@ -78,6 +78,23 @@ def test_eigenvalues_and_vectors() -> None:
     assert refused(bounds, expected, compared((values, vectors.bfloat16().float())))
 
 
+@pytest.mark.parametrize("operator", ["linalg.eigh", "linalg.svd"])
+def test_vectors_that_are_not_asked_for_have_no_limits_to_meet(operator: str) -> None:
+    """As ATen's overloads leave them: without elements, beside values of a batch."""
+    matrix, none = drawn(2, 5, 5), torch.empty(0)
+    matrix = matrix + matrix.mT
+    eigh = operator == "linalg.eigh"
+
+    def reference(a: torch.Tensor) -> Any:
+        nothing = none.to(a.dtype)
+        return (torch.linalg.eigvalsh(a), nothing) if eigh else (nothing, torch.linalg.svdvals(a), nothing)
+
+    bounds, expected = limits(operator, reference, matrix)
+    actual = functions(operator)(reference(matrix))
+    assert not refused(bounds, expected, actual)
+    assert refused(bounds, expected, [value * 1.001 for value in actual])
+
+
 def test_orthogonal_and_triangular_factors() -> None:
     matrix = drawn(3, 30, 20)
     bounds, expected = limits("linalg.qr", lambda a: tuple(torch.linalg.qr(a)), matrix)

@@ -23,6 +23,21 @@ def limit(name: str, function: Callable[..., Any], *args: Any, dtype: str = "flo
     return found.outputs[0]
 
 
+def test_integers_are_data_where_an_overload_wants_its_out() -> None:
+    """`aten::sinc.out` cannot be called without: what its result would be is asked with integers for it."""
+
+    def sinc(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+        return torch.sinc(x, out=out)
+
+    x, out = torch.tensor([1, 2, -3], dtype=torch.int32), torch.zeros(3)
+    after = ((x,), {"out": torch.sinc(x)})
+    standard = Standard("sinc", sinc, "int32", written=("out",))
+    [found] = standard.limits((x,), {"out": out}, after[1]["out"], after).outputs
+    assert found is not None
+    assert not found.wrong(after[1]["out"], torch.zeros(3)).any()  # sin(pi) is 0, whatever float64 makes of it
+    assert found.wrong(after[1]["out"], torch.full((3,), 1e-5)).all()
+
+
 def right(found: Limit, expected: torch.Tensor, *values: float) -> list[bool]:
     """Which of the values may stand for a result of one element."""
     return [not bool(found.wrong(expected, torch.full_like(expected, value)).any()) for value in values]

@@ -34,6 +34,9 @@ def functions_of(twin: Twin, functions: Functions) -> tuple[list[torch.Tensor], 
     )
     sizes = []
     for one, other in zip(exact, doubled, strict=True):
+        if not one.numel():  # of a factor that was not asked for, say
+            sizes.append(torch.zeros_like(one))
+            continue
         before, after = (float(found.abs().max()) if found.numel() else 0.0 for found in (one, other))
         power = round(math.log2(after / before)) if before and after else 1
         sizes.append((norm**power).reshape(*norm.shape, *[1] * (one.dim() - norm.dim())))

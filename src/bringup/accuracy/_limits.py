@@ -265,7 +265,11 @@ class Standard:
         data = data and not any(t.is_floating_point() for t in leaves([args, given]))
         if data and kwargs.get("out") is not None:  # which may be wider than what is written: sums of integers wrap
             made = called(self.reference, args, given)
-            data = made is not None and any(t.is_floating_point() for t in leaves(made[0]))
+            if made is None:  # it wants one: PyTorch writes integers into integers, and refuses the rest
+                empty = {name: torch.empty(0, dtype=torch.int64) for name in {*self.written, "out"} if name in kwargs}
+                data = called(self.reference, args, {**kwargs, **empty}) is None
+            else:
+                data = any(t.is_floating_point() for t in leaves(made[0]))
         function = self.reference if self.rule.fixed < 0 else held(self.reference, args, self.rule.fixed)
         twin = Twin(function, args, dict(kwargs), scalars=self.operator not in FACTORIES, integers=data)
         try:

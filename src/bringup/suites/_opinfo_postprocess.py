@@ -38,6 +38,8 @@ _EIG = "eigenvalues come in no specified order, and eigenvectors are unique only
 
 def _svd(result: Result, *, adjoint: bool) -> Result:
     u, s, v = result
+    if u.dim() < 2:  # not asked for
+        return u, s, v
     vh = v.mH if adjoint else v
     k = s.shape[-1]
     product = (u[..., :, :k] * s.unsqueeze(-2)) @ vh[..., :k, :]
@@ -46,6 +48,8 @@ def _svd(result: Result, *, adjoint: bool) -> Result:
 
 def _eigh(result: Result) -> Result:
     values, vectors = result
+    if vectors.dim() < 2:  # not asked for
+        return values, vectors
     return values, (vectors * values.unsqueeze(-2)) @ vectors.mH, vectors.mH @ vectors
 
 
