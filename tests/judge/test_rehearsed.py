@@ -12,6 +12,7 @@ from judge_bench import Bench
 from bringup.candidate import Candidate
 from bringup.config import NO_CACHE, JudgeConfig
 from bringup.judge.guards import IDS
+from bringup.operators import DTYPES
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
 
@@ -32,6 +33,10 @@ STATE = {
     "an earlier shape": ("old = [0]\n", "last, old[0] = old[0], input.dim()", "last"),
     "an environment that is written": (
         "import os\n", "k = int(os.environ.get('K', 0)) + 1\n    os.environ['K'] = str(k)", "k > 200",
+    ),
+    "a first call of sizes that no case has": (
+        "calls = []\n",
+        "calls.append(0)\n    grown = len(calls) == 1 and tuple(input.shape) not in SHAPES", "grown",
     ),
     "gradients": ("", "", "input.requires_grad"),
     "a class": ("", "", "type(input) is not torch.Tensor"),
@@ -79,6 +84,13 @@ async def judged(pool: Bench, source: str, without: tuple[str, ...] = ()) -> Ver
     )
 
 
+def shapes() -> set[tuple[int, ...]]:
+    """Of all arguments that the gate has."""
+    suite = get_suite("tiny")
+    cases = [case for dtype in DTYPES for case in suite.materialise("double", dtype)]
+    return {tuple(value.shape) for case in cases for value in (*case.args, *case.kwargs.values())}
+
+
 def with_number(top: str, line: str, number: str) -> str:
     """The right kernel, with one number more among its arguments that it makes nothing of."""
     source = DOUBLE.replace("(x, y, n, BLOCK", "(x, y, n, more, BLOCK").replace("v + v,", "v + v + 0 * more,")
@@ -88,7 +100,7 @@ def with_number(top: str, line: str, number: str) -> str:
 
 @pytest.mark.parametrize("what", STATE)
 async def test_a_wrapper_that_goes_by_anything_else_is_found(judge: Bench, what: str) -> None:
-    source = with_number(*STATE[what])
+    source = with_number(*STATE[what]).replace("SHAPES", repr(shapes()))
     verdict = await judged(judge, source, OTHERS)
     assert (verdict.kind, verdict.guard) == ("cheated", "rehearsed"), verdict.summary
     assert "asks the device for other things" in verdict.summary

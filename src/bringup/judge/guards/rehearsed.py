@@ -30,6 +30,7 @@ LARGE, FEW_LINES = 3, 8  # of these, where no case asks for more lines
 TWICE = 30  # of these are made once more
 SIZED_LINES = 500  # that these may ask for
 FRESH = 2  # guests that have called nothing
+UNSEEN = 2  # of those whose first call is of sizes that nobody has judged
 FIRSTS = 4  # calls of tuners that are judged as the first ones of their processes
 AGAIN = 0.15  # of the calls are the one before once more, on the same objects
 BROKEN = 0.03  # of the calls are refused, or find no memory
@@ -47,7 +48,7 @@ class Rehearsed(Rerun):
     A wrapper sees no data. So what it asks for in a call (texts of kernels, grids, arguments, sizes, copies, uploads
     byte by byte, what it returns) follows from the call's metadata, and must be what it asked for when the case passed.
     The same holds after calls that were refused or found no memory, and in a guest that has called nothing before.
-    Calls of sizes that nobody has judged must ask for the same there as after all others.
+    Calls of sizes that nobody has judged must ask for the same there as after all others, and as first ones.
     """
 
     id = "rehearsed"
@@ -152,8 +153,13 @@ class Rehearsed(Rerun):
     def _first_calls(
         self, rerun: Rerunner, drawn: Sequence[Rehearsal], known: Sequence[Rehearsal], chance: random.Random
     ) -> Finding:
-        """Call in guests that have only loaded the candidate; what is called first is another thing in each."""
-        for number, first in enumerate(_unlike(drawn)[:FRESH]):
+        """Call in guests that have only loaded the candidate; what is called first is another thing in each.
+
+        Sealed kernels make each call as the first of its process, whatever its sizes.
+        """
+        unseen = [one for one in known if one not in drawn]
+        firsts = [*_unlike(drawn)[:FRESH], *chance.sample(unseen, min(UNSEEN, len(unseen)))]
+        for number, first in enumerate(firsts):
             rerun.renew_guest()
             few = [first] if number else chance.sample(known, len(known))
             if (found := self._calls(rerun, [first, *few], chance, "a call in a fresh process")) is not None:
