@@ -12,12 +12,14 @@ def kernel_begin(x_ptr, acc_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def kernel_end(acc_ptr, out_ptr, n, BLOCK: tl.constexpr):
+def kernel_end(acc_ptr, out_ptr, n, FLAGS: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(first, n, step):
         at = start + tl.arange(0, BLOCK)
         x = tl.load(acc_ptr + at, mask=at < n, other=0)
+        if FLAGS:
+            x = x != 0
         tl.store(out_ptr + at, x.to(out_ptr.dtype.element_ty), mask=at < n)
 
 
@@ -30,7 +32,8 @@ def kernel_scatter(
     KIND: tl.constexpr, ADD: tl.constexpr, ROWS: tl.constexpr,
 ):
     # The number is rounded to the dtype of the tensor, then taken in the dtype of the computation.
-    number = (tl.zeros([ROWS, 1], dtype=acc_ptr.dtype.element_ty) + value).to(KIND).to(acc_ptr.dtype.element_ty)
+    # It is laid down as it is: added to zeros it would lose the sign of -0.0.
+    number = tl.full([ROWS, 1], value, acc_ptr.dtype.element_ty).to(KIND).to(acc_ptr.dtype.element_ty)
     for tile in range(tl.program_id(0).to(tl.int64), tiles, tl.num_programs(0)):
         row = (tile * ROWS + tl.arange(0, ROWS).to(tl.int64))[:, None]
         live = row < rows
@@ -106,6 +109,11 @@ def wrapper(self, dim, index, value, *, reduce, out):
         code = tl.int8
     elif kind == torch.uint8:
         code = tl.uint8
+    flags = kind == torch.bool
+    if flags:
+        kind = torch.int32
+        code = tl.int32
+        value = bool(value)
     number = float(value) if self.is_floating_point() else int(value)
     acc = torch.empty(list(self.shape), dtype=kind, device=self.device)
     grid = (min(triton.cdiv(n, 1024), 4096),)
@@ -131,7 +139,7 @@ def wrapper(self, dim, index, value, *, reduce, out):
         )
     direct = out.is_contiguous() and out.storage_offset() * out.element_size() % 32 == 0
     result = out if direct else torch.empty(list(out.shape), dtype=out.dtype, device=out.device)
-    kernel_end[grid](acc, result, n, BLOCK=1024)
+    kernel_end[grid](acc, result, n, FLAGS=flags, BLOCK=1024)
     if not direct:
         out.copy_(result)
     return out
