@@ -81,7 +81,7 @@ def test_a_later_process_knows_them(on: Any, tapes: Path) -> None:
         (
             "import time\n    kernel_count[(1,)](self, count, self.numel() + time.time_ns() % 9973, BLOCK=64)\n    "
             + HONEST,
-            "asks for something else when it is called again",
+            "asks for something else",
         ),
     ],
     ids=["arguments", "three numbers", "two and one", "goes by the clock"],

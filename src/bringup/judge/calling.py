@@ -94,15 +94,22 @@ class Caller:
         `request` has `args` and `kwargs` as `encode` makes them, and `bases` and `sizes` of their storages. Raises
         CallFailed, and JudgeFault where no processes can be had.
         """
+        with self.session(source, device) as session:
+            return session.call(request)
+
+    def session(self, source: str, device: Device) -> Session:
+        """Load a module in a fresh process, which may be asked for several calls. Raises as `call` does."""
         ours, theirs = socket.socketpair()
-        with _Stream(ours, device) as stream:
-            try:
-                with self._lock:
-                    guest = self._guest(theirs)
-            finally:
-                theirs.close()
-            with guest:
-                return self._asked(guest, source, request, stream)
+        stream = _Stream(ours, device)
+        try:
+            with self._lock:
+                guest = self._guest(theirs)
+        except BaseException:
+            stream.close()
+            raise
+        finally:
+            theirs.close()
+        return Session(guest, stream, source, self.limits)
 
     def _guest(self, stream: socket.socket) -> Guest:
         """Fork a guest; once more, from new processes, where the old ones are gone."""
@@ -117,32 +124,6 @@ class Caller:
                 if not again:
                     raise JudgeFault(f"no guest can be had: {fault}") from None
         raise AssertionError("unreachable")
-
-    def _asked(self, guest: Guest, source: str, request: dict[str, Any], stream: _Stream) -> dict[str, Any]:
-        seconds = self.limits.case_seconds
-        deadline = time.monotonic() + seconds + GRACE_SECONDS
-
-        def extra() -> float:
-            return min(stream.seconds, self.limits.compile_seconds)
-
-        watched = {stream.sock.fileno(): stream.serve}
-        try:
-            guest.send({"source": source, "compile_for": []}, (), deadline)
-            reply = self._received(guest, deadline, watched, extra)
-            if "error" in reply:
-                return reply
-            guest.send({**request, "seconds": seconds}, (), deadline + extra())
-            reply = self._received(guest, deadline, watched, extra)
-        except frames.DeadlineExceeded:
-            raise CallFailed(f"the wrapper did not return within {seconds:g} s") from None
-        except (frames.Closed, frames.TooLarge):
-            raise CallFailed(f"{describe_end(guest.wait())}\n{guest.output}".strip()) from None
-        stream.drain()
-        return reply
-
-    @staticmethod
-    def _received(guest: Guest, deadline: float, watched: dict[int, Any], extra: Any) -> dict[str, Any]:
-        return check_reply(guest.receive(deadline, watched, extra)[0])
 
     def compile(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         """Compile a text: facts and binary, or `log` and `short` of the refusal."""
@@ -248,6 +229,59 @@ class Caller:
         self._spawners, self._compiling, self._scratch = {}, None, None
 
 
+class Session:
+    """A process that has loaded a module, and calls its `wrapper` when it is asked; use as a context manager."""
+
+    def __init__(self, guest: Guest, stream: _Stream, source: str, limits: JudgeLimits) -> None:
+        """Nothing is sent before the first call."""
+        self._guest, self._stream, self._source, self._limits = guest, stream, source, limits
+        self._loaded: dict[str, Any] | None = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process; safe to call twice."""
+        if not self._stream.closed:
+            self._guest.__exit__()
+            self._stream.close()
+
+    def call(self, request: dict[str, Any], device: Device | None = None) -> dict[str, Any]:
+        """Call the wrapper; return what the guest says of it, or of the module where that cannot be loaded.
+
+        `request` as for `Caller.call`; `device`: what does the commands from now on. Raises CallFailed, after which
+        only `close` is left.
+        """
+        stream, seconds = self._stream, self._limits.case_seconds
+        if device is not None:
+            stream.device = device
+        stream.seconds = 0.0
+        deadline = time.monotonic() + seconds + GRACE_SECONDS
+
+        def extra() -> float:
+            return min(stream.seconds, self._limits.compile_seconds)
+
+        def asked(message: dict[str, Any]) -> dict[str, Any]:
+            self._guest.send(message, (), deadline + extra())
+            return check_reply(self._guest.receive(deadline, {stream.sock.fileno(): stream.serve}, extra)[0])
+
+        try:
+            if self._loaded is None:
+                self._loaded = asked({"source": self._source, "compile_for": []})
+            if "error" in self._loaded:
+                return self._loaded
+            reply = asked({**request, "seconds": seconds})
+        except frames.DeadlineExceeded:
+            raise CallFailed(f"the wrapper did not return within {seconds:g} s") from None
+        except (frames.Closed, frames.TooLarge):
+            raise CallFailed(f"{describe_end(self._guest.wait())}\n{self._guest.output}".strip()) from None
+        stream.drain()
+        return reply
+
+
 def _end(control: socket.socket, owner: int) -> None:
     if os.getpid() == owner:
         control.close()
@@ -263,12 +297,12 @@ class _Stream:
         self._buffer = bytearray()
         self._open = True
 
-    def __enter__(self) -> _Stream:
         # A guest that does not read its answers must not hold this process up.
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(GRACE_SECONDS), 0))
-        return self
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(GRACE_SECONDS), 0))
+        self.closed = False
 
-    def __exit__(self, *exc: object) -> None:
+    def close(self) -> None:
+        self.closed = True
         self.sock.close()
 
     def serve(self) -> bool:

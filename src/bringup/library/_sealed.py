@@ -31,6 +31,7 @@ from bringup.library._sealed_call import Call, Template
 from bringup.library._study import LATER, NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
 from bringup.library._tapes import Begun, Tape, go_on
+from bringup.library._witness import Witnesses
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import Schema, operator
 
@@ -39,6 +40,10 @@ KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
 READ_BYTES = 16  # a size or a flag, with room for a second one
 READS_ARGUMENTS = ("_local_scalar_dense", "item")  # to read is what these do
 MOST_MESSAGE = 2000  # characters of a refusal
+CONTRADICTED = (
+    "in a process that has made other calls it asks for something else than in a new one: it goes by more than the "
+    "call's sizes, strides, dtypes and numbers"
+)
 LEFT_TO_PYTORCH = "work left to PyTorch"  # how a guest's device begins what it says of an operator that it has not
 
 _REFUSALS: dict[str, type[Exception]] = {
@@ -56,6 +61,7 @@ class Sealer:
         """How many calls a guest was asked for, and how many a kept tape did."""
         self.study = Study()
         self.kernels = Kernels(self.caller)
+        self.witnesses = Witnesses(self.caller, self.kernels)
         self._tidied = self._told = False
         self._waited = 0.0
         _sealers.add(self)
@@ -63,6 +69,7 @@ class Sealer:
     def close(self) -> None:
         """End the processes; tapes stay."""
         self.study.close()
+        self.witnesses.close()
         self.caller.close()
 
     def store(self, source: str) -> TapeStore:
@@ -75,7 +82,10 @@ class Sealer:
         return SealedWrapper(self, source, schema)
 
     def record(self, source: str, call: Call, reads: _Reads, begun: Begun | None) -> tuple[Tape, list[Any]]:
-        """Have a guest make a call, of which a part may be done; returns its tape and all regions."""
+        """Have a guest make a call, of which a part may be done; returns its tape and all regions.
+
+        Raises GuestFailed, also where another guest makes it otherwise; CallFailed, and what is refused.
+        """
         self.asked += 1
         if not self._tidied:
             self._tidied = True
@@ -87,6 +97,8 @@ class Sealer:
         )
         tape = self._recorded(source, request, recorder)
         assert recorder.room is not None
+        if self.witnesses.contradict(source, request, tape):
+            raise GuestFailed(CONTRADICTED)
         self._waited += time.monotonic() - began
         if self._waited > TOLD_AFTER and not self._told:
             self._told = True
@@ -122,6 +134,7 @@ def _in_child() -> None:
     for sealer in _sealers:
         sealer.caller.forget()
         sealer.study = Study()
+        sealer.witnesses = Witnesses(sealer.caller, sealer.kernels)
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,0 +1,193 @@
+"""A second guest of a sealed kernel, which has made other calls: what it asks for must be what a new one has asked for.
+
+A new guest makes one call, the first of its process. The judge has made nearly all of its calls later in theirs, so a
+wrapper that does something else in its first call, or in one at the lowest address, could be right there and wrong in
+every sealed call. So nothing that is recorded counts before a guest agrees that is neither new nor told the same
+addresses, and has made calls of other sizes before it is asked for the first time.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from bringup.device import space
+from bringup.judge._rehearsal import of_other_sizes
+from bringup.judge.calling import Caller, CallFailed, Session
+from bringup.library._numbers import differences
+from bringup.library._recording import Kernels, Recorder
+from bringup.library._tapes import Free, Tape
+from bringup.library.errors import GuestFailed
+
+KEPT = 16  # processes; who has made a call longest ago ends first
+IDLE_SECONDS = 20.0  # after which all end
+OTHERS = 12  # calls before the first one that counts
+OTHERS_SECONDS = 0.3  # that these may take
+APART = 1 << 12  # bytes between the places at which the arguments may begin
+PLACES = 1 << 16
+
+
+class Witnesses:
+    """One guest for each of the kernels that new calls were recorded of lately."""
+
+    def __init__(self, caller: Caller, kernels: Kernels) -> None:
+        self._caller, self._kernels = caller, kernels
+        self._kept: OrderedDict[str, _Witness] = OrderedDict()
+        self._lock = threading.RLock()
+        self._used = 0.0
+        self._timer: threading.Timer | None = None
+
+    def contradict(self, source: str, request: dict[str, Any], tape: Tape) -> bool:
+        """Whether a guest that has made other calls does this one otherwise.
+
+        A wrapper that times launches is not asked: what it chose for other sizes may hold for these. Raises
+        CallFailed, JudgeFault.
+        """
+        if tape.times:
+            return False
+        with self._lock:
+            self._used = time.monotonic()
+            for last in (False, True):
+                witness = self._of(source)
+                try:
+                    return not witness.agrees(request, tape)
+                except CallFailed:  # it has made other calls: this one need not be what ended it
+                    self._drop(source)
+                    if last:
+                        raise
+        raise AssertionError("unreachable")
+
+    def _of(self, source: str) -> _Witness:
+        if source not in self._kept:
+            while len(self._kept) >= KEPT:
+                self._drop(next(iter(self._kept)))
+            self._kept[source] = _Witness(lambda recorder: self._caller.session(source, recorder), self._kernels)
+            if self._timer is None:
+                self._wait(IDLE_SECONDS)
+        self._kept.move_to_end(source)
+        return self._kept[source]
+
+    def _drop(self, source: str) -> None:
+        self._kept.pop(source).close()
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._look)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _look(self) -> None:
+        """End all that nobody has asked for a while."""
+        with self._lock:
+            left = self._used + IDLE_SECONDS - time.monotonic()
+            if self._timer is None:
+                return
+            if left > 0:
+                self._wait(left)
+            else:
+                self.close()
+
+    def close(self) -> None:
+        """End all processes; a later call starts them again."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            while self._kept:
+                self._drop(next(iter(self._kept)))
+
+
+class _Witness:
+    """A guest that goes on, and the kernels that it knows by number."""
+
+    def __init__(self, begin: Callable[[Recorder], Session], kernels: Kernels) -> None:
+        self._begin, self._kernels = begin, kernels
+        self._session: Session | None = None
+        self._launchers: dict[int, Any] = {}
+        self._chance = random.Random()
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+
+    def agrees(self, request: dict[str, Any], tape: Tape) -> bool:
+        """Whether it does a call as the tape has it."""
+        if self._session is None:
+            self._others(request)
+        try:
+            again = self._tape(request, tape)
+        except GuestFailed:
+            return False
+        return again is not None and differences(_without_frees(tape), _without_frees(again)) == []
+
+    def _others(self, request: dict[str, Any]) -> None:
+        """Make calls of other sizes, of which nobody asks what comes; of the same ones where these end the process."""
+        end = time.monotonic() + OTHERS_SECONDS
+        try:
+            for number in range(OTHERS):
+                if number and time.monotonic() > end:
+                    return
+                self._call(of_other_sizes(_apart(request), self._chance) or request, None)
+        except CallFailed:
+            self.close()
+            self._session = None
+            self._launchers.clear()
+            self._call(request, None)
+
+    def _tape(self, request: dict[str, Any], tape: Tape) -> Tape | None:
+        request, recorder, reply = self._call(request, tape)
+        if "result" not in reply:
+            return None
+        return recorder.tape(reply, [request["args"], request["kwargs"]])
+
+    def _call(self, request: dict[str, Any], tape: Tape | None) -> tuple[dict[str, Any], Recorder, dict[str, Any]]:
+        request = {**request, "bases": self._elsewhere(request)}
+        answers = [] if tape is None else [reading.found for reading in tape.readings]
+        nbytes = sum(map(len, answers))
+        recorder = Recorder(
+            request["sizes"], request["bases"], None, self._kernels, nbytes, reads_arguments=bool(nbytes),
+            answers=answers, launchers=self._launchers,
+        )  # fmt: skip
+        if self._session is None:
+            self._session = self._begin(recorder)
+        return request, recorder, self._session.call(request, recorder)
+
+    def _elsewhere(self, request: dict[str, Any]) -> list[int]:
+        """Addresses with the same remainders, in the same order, behind a drawn place."""
+        at, bases = space.MIDDLE + self._chance.randrange(PLACES) * APART, []
+        for base, size in zip(request["bases"], request["sizes"], strict=True):
+            if size:
+                at = space.after(at, 0, APART) + base % APART
+            bases.append(at if size else 0)
+            at += size
+        return bases if at < space.END else list(request["bases"])
+
+
+def _apart(request: dict[str, Any]) -> dict[str, Any]:
+    """The request with each tensor in a region of its own, as many bytes as it had, from whose beginning it begins."""
+    sizes: list[int] = []
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, list):
+            return [moved(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "t" not in value:
+            return {key: moved(item) if key in ("tuple", "dict") else item for key, item in value.items()}
+        sizes.append(request["sizes"][value["t"]])
+        return {**value, "t": len(sizes) - 1}
+
+    args, kwargs = moved(request["args"]), moved(request["kwargs"])
+    return {**request, "args": args, "kwargs": kwargs, "sizes": sizes, "bases": [0] * len(sizes)}
+
+
+def _without_frees(tape: Tape) -> Tape:
+    """When memory is given back is the interpreter's business."""
+    kept = [not isinstance(step, Free) for step in tape.steps]
+    readings = tuple(replace(one, after=sum(kept[: one.after])) for one in tape.readings)
+    return replace(tape, steps=tuple(step for step, stays in zip(tape.steps, kept, strict=True) if stays),
+                   readings=readings)  # fmt: skip

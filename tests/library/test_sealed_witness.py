@@ -1,0 +1,120 @@
+"""A new guest's first call is not believed alone: another guest, which has made other calls, must make it alike."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from library_kernels import ADD
+from library_testkit import make_library
+
+import bringup
+from bringup.library import _witness
+from bringup.library._sealed import _sealers
+from bringup.library.errors import KernelFailed
+
+# Right but in calls that ODD tells from others.
+ODD = """
+@triton.jit
+def kernel_add(a_ptr, b_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(a_ptr + i, mask=i < n)
+    b = tl.load(b_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, (a + b) * factor, mask=i < n)
+
+
+calls = []
+
+
+def wrapper(self, other, *, alpha=1, out):
+    calls.append(tuple(self.shape))
+    odd = ODD
+    kernel_add[(1,)](self, other, out, out.numel(), 2.0 if odd else 1.0, BLOCK=1024)
+    return out
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_tapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "len(calls) == 1",
+        "len(calls) <= 2",
+        "calls[0] == tuple(self.shape)",
+        "self.data_ptr() < (0x5000 << 32) + (1 << 43) + (1 << 20)",
+    ],
+    ids=["the first call", "the first two", "the shape that came first", "a low address"],
+)
+def test_what_only_a_new_guest_does_is_refused(tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "data_ptr" in odd:
+        from bringup.device import space
+
+        odd = f"self.data_ptr() < {space.MIDDLE + (1 << 20)}"
+        monkeypatch.setattr(_witness, "PLACES", 1 << 20)  # one of a million places is that low
+    library = make_library(tmp_path / "kernels", {"add.out": ODD.replace("ODD", odd)})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        x = torch.randn(48).to("vpe")
+        with pytest.raises(KernelFailed, match="it goes by more than the call's sizes, strides, dtypes and numbers"):
+            x + x
+
+
+def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "kernels", {"add.out": ODD.replace("ODD", "len(calls) == 1")})
+    for _ in range(2):
+        with bringup.enable(library, device="vpe:permissive", sealed=True):
+            x = torch.randn(48).to("vpe")
+            for _ in range(2):
+                with pytest.raises(KernelFailed, match="goes by more"):
+                    x + x
+
+
+def right(x: torch.Tensor) -> None:
+    torch.testing.assert_close((x.to("vpe") + x.to("vpe")).cpu(), x + x)
+
+
+def test_a_wrapper_that_ends_its_process_for_other_sizes_is_asked_for_the_same_ones(tmp_path: Path) -> None:
+    """Sizes that a witness is asked for first are nobody's: a kernel may hang or crash on them."""
+    source = ODD.replace(
+        "odd = ODD", "odd = False\n    if self.shape[0] != 48:\n        import os\n        os._exit(3)"
+    )
+    library = make_library(tmp_path / "kernels", {"add.out": source})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        right(torch.randn(48))
+
+
+def test_a_witness_that_dies_is_replaced(tmp_path: Path) -> None:
+    source = ODD.replace("odd = ODD", "odd = False\n    if len(calls) == 20:\n        import os\n        os._exit(3)")
+    library = make_library(tmp_path / "kernels", {"add.out": source})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        for n in range(30, 50):
+            right(torch.randn(n))
+
+
+def _guests() -> list[Any]:
+    (sealer,) = [one for one in _sealers if one.caller._spawners]
+    return [witness._session for witness in sealer.witnesses._kept.values()]
+
+
+def test_few_witnesses_stay_and_none_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_witness, "KEPT", 1)
+    monkeypatch.setattr(_witness, "IDLE_SECONDS", 1.0)
+    library = make_library(tmp_path / "kernels", {"add.out": ADD, "sub.out": ADD.replace("a + b", "a - b")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        x = torch.randn(8).to("vpe")
+        (x + x) - x
+        (session,) = _guests()
+        process = psutil.Process(session._guest.pid)
+        deadline = time.monotonic() + 30
+        while _guests():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.wait(10)
+        right(torch.randn(9))
