@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bringup.judge import _waiting
+from bringup.judge._exchange import Exchange
 from bringup.judge._outcome import Outcome
-from bringup.judge._referee import Judging
 from bringup.judge._waiting import Waiting, children, run_delay
 
 
@@ -54,15 +54,15 @@ def test_the_kernel_says_what_a_process_waits_and_which_are_its_children() -> No
 def test_a_late_call_is_made_once_more_where_its_processes_waited(
     first: str, starved: bool, left: int, calls: int
 ) -> None:
-    judging: Any = Judging.__new__(Judging)
-    judging.deadline, judging.starved, made = time.monotonic() + left, False, []
+    exchange: Any = Exchange.__new__(Exchange)
+    exchange.deadline, exchange.starved, made = time.monotonic() + left, False, []
 
     def call(case: Any, mode: Any) -> Outcome:
         made.append((case, mode))
-        judging.starved = starved
+        exchange.starved = starved
         return Outcome(first, "") if len(made) == 1 else Outcome("timed_out", "again")
 
-    judging._call = call
-    outcome = judging.call("case", {"order": 1})
+    exchange._call = call
+    outcome = exchange.call("case", {"order": 1})
     assert made == [("case", {"order": 1})] * calls
     assert outcome.summary == ("again" if calls == 2 else "")

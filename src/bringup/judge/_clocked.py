@@ -25,7 +25,8 @@ from bringup.suites import cache_directory
 from bringup.verdict import CaseId, Verdict
 
 if TYPE_CHECKING:
-    from bringup.judge._referee import Judging, Referee
+    from bringup.judge._judging import Judging
+    from bringup.judge._referee import Referee
 
 HOST_CALLS = 7  # of the wrapper alone, at most; the first, which compiles, does not count
 LEAST_HOST_CALLS, HOST_SECONDS = 2, 1.0  # from so many on, no further one behind so many seconds
@@ -67,7 +68,7 @@ class Clocked:
                     return measured.model_copy(update={"error": text, "notes": tuple(notes)})
                 timed.append(found)
         finally:
-            judging.close()
+            judging.exchange.close()
         if idle:
             notes.append(idle_note(idle))
         return measured.model_copy(
@@ -78,7 +79,7 @@ class Clocked:
 
     def _others(self, notes: list[str]) -> dict[str, str]:
         """The folders with the tapes of baselines that are candidates."""
-        from bringup.judge._referee import Judging
+        from bringup.judge._judging import Judging
 
         found = {}
         for number, baseline in enumerate(self.job.against):
@@ -133,7 +134,7 @@ class Clocked:
             while len(samples) < LEAST_HOST_CALLS or (
                 len(samples) < HOST_CALLS and time.monotonic() - began < HOST_SECONDS
             ):
-                samples.append(judging.host_seconds(case))
+                samples.append(judging.exchange.host_seconds(case))
         except RuntimeError as error:
             return None, [f"the wrapper's own time is not known: {error}"]
         return times_of(samples[1:]), []

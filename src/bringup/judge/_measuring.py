@@ -35,7 +35,7 @@ def measure(referee: Referee, job: MeasureJob, assignment: Assignment) -> Measur
 
 
 def _measured(referee: Referee, job: MeasureJob, assignment: Assignment) -> Measured:
-    from bringup.judge._referee import Judging
+    from bringup.judge._judging import Judging
 
     clock = referee.target.clock
     counts = job.judge.report.model_copy(update={"profile": clock == "model" or job.judge.report.profile})
@@ -163,7 +163,7 @@ class _Modelled:
         return found
 
     def _ask(self, job: JudgeJob) -> _BaselineTimes:
-        from bringup.judge._referee import Judging
+        from bringup.judge._judging import Judging
 
         judging = Judging(self.referee, job, self.assignment.model_copy(update={"progress": False, "tapes": None}))
         verdict: Verdict = judging.run()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from bringup.judge._case import CaseJudge
+    from bringup.judge._judging import Judging
     from bringup.judge._outcome import Outcome
-    from bringup.judge._referee import Judging
     from bringup.judge.guards._rerun import Rerunner
 
 

@@ -24,7 +24,7 @@ from bringup.judge._size_class import Made, made, same_class, takes_more
 from bringup.suites import get_suite
 
 if TYPE_CHECKING:
-    from bringup.judge._referee import Judging
+    from bringup.judge._judging import Judging
     from bringup.suites import CaseInputs
 
 MOST_QUOTED = 160  # characters of a command in a message
@@ -107,8 +107,8 @@ class Rerunner:
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Run:
         """Call the wrapper on a case in a mode (`order`: a seed)."""
         self.runs += 1
-        outcome = self._judging.call(case, mode)
-        return Run(outcome, tuple(case.tensors_returned), self._judging.latest)
+        outcome = self._judging.exchange.call(case, mode)
+        return Run(outcome, tuple(case.tensors_returned), self._judging.exchange.latest)
 
     def rehearsal(self, case: CaseJudge) -> Rehearsal:
         """Return what calls the wrapper on a case without running anything."""
@@ -133,17 +133,17 @@ class Rerunner:
     @property
     def kernels_made(self) -> int:
         """How many kernels guests have made in rehearsals up to now."""
-        return self._judging.kernels_made
+        return self._judging.exchange.kernels_made
 
     def places(self) -> Places:
         """Return where rehearsed calls may lie in the guest that there is."""
-        return Places(self._judging.reached)
+        return Places(self._judging.exchange.reached)
 
     def rehearse(self, calls: Sequence[RehearsedCall]) -> tuple[list[tuple[str, ...]], Outcome | None]:
         """Make such calls, one after the other: what each asked for, and what went wrong behind these."""
         self.runs += len(calls)
         with self._judging.phases("calls"):
-            return self._judging.rehearse(calls)
+            return self._judging.exchange.rehearse(calls)
 
     @property
     def call_seconds(self) -> float:
@@ -156,7 +156,7 @@ class Rerunner:
 
     def renew_guest(self) -> None:
         """Have the next call made in a guest that has only loaded the candidate."""
-        self._judging.renew_guest()
+        self._judging.exchange.renew_guest()
 
     def outcome(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
         """Return what such a call is worth."""

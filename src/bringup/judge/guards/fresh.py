@@ -10,8 +10,8 @@ from bringup.judge.guards._base import Rerun, largest
 
 if TYPE_CHECKING:
     from bringup.judge._case import CaseJudge
+    from bringup.judge._judging import Judging
     from bringup.judge._outcome import Outcome
-    from bringup.judge._referee import Judging
     from bringup.judge.guards._rerun import Rerunner
 
 MIN_ELEMENTS = 8

@@ -1,0 +1,317 @@
+"""Talk with a candidate's processes: its guest, and the device that does what the guest asks for."""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bringup.device import frames, space
+from bringup.device.sharing import beside_others
+from bringup.judge import _codec
+from bringup.judge._case import Asked, CaseJudge, tape_name
+from bringup.judge._device import Device, DeviceFault, DeviceLost
+from bringup.judge._guest import Guest, describe_end
+from bringup.judge._memory import OUT_OF_MEMORY, memory_kills
+from bringup.judge._outcome import Outcome, cheated, raised_line
+from bringup.judge._phases import Phases
+from bringup.judge._rehearsal import RehearsedCall
+from bringup.judge._reply import check_inputs, check_replies, check_reply, ending
+from bringup.judge._waiting import Waiting
+from bringup.judge._wire import Assignment
+from bringup.judge.job import JudgeJob
+from bringup.linter import read_allowance
+
+if TYPE_CHECKING:
+    from bringup.judge._referee import Referee
+
+TOUCHED = re.compile(r"^device memory touched by the host: (0x[0-9a-f]+)$", re.MULTILINE)
+GRACE_SECONDS = 0.5  # between a call's time limit, when the worker prints where it is, and its end
+
+
+class Exchange:
+    """The guest of one candidate, started where there is none, and the device of its referee."""
+
+    def __init__(
+        self, referee: Referee, job: JudgeJob, assignment: Assignment, mode: Callable[[CaseJudge], dict[str, Any]]
+    ) -> None:
+        """Nothing starts before the first call; `mode` says under which rules the device does a case's call."""
+        self.referee, self.job, self.mode = referee, job, mode
+        self.started = time.monotonic()
+        self.deadline = self.started + job.limits.candidate_seconds
+        self.tapes = assignment.tapes  # folder for what each call asks of the device
+        self.compiling = referee.compiling(assignment, lambda: referee.worker(job.limits))
+        self.phases = Phases()
+        self.runner: Guest | None = None
+        self._reads = bool(read_allowance(job.operator).nbytes)
+        self.latest = Asked()
+        self.reply: dict[str, Any] = {}  # the guest's latest
+        self.reached = space.MIDDLE  # up to where the inputs of this guest's calls lay
+        self.launches = 0  # reruns included
+        self.counters: list[dict[str, Any]] = []
+        self.kernels_made = 0  # in calls that were rehearsed
+        self.isolation = ""
+        self.start_ms = 0.0  # fork, namespaces and loading of the candidate
+        self.device_ms = 0.0  # start of a device process, where one was needed
+        self.waiting: Waiting | None = None  # of the call that is under way
+        self.starved = False  # whether the latest call that was too late had too little of a processor
+
+    def call(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
+        """Have a guest call the wrapper, and decide what came of it; what was lost is started anew the next time.
+
+        Where the call has no result in time, and its processes waited for a processor, it is made once more.
+        """
+        self.waiting = None
+        outcome = self._call(case, mode)
+        if outcome.kind == "timed_out" and self.starved and time.monotonic() < self.deadline:
+            outcome = self._call(case, mode)
+        return outcome
+
+    def _call(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
+        self.starved = False
+        try:
+            with self.phases("calls"):
+                request, payloads = case.request(self.job.limits.case_seconds)
+        except _codec.Unencodable as error:
+            return Outcome("untested", f"case {case.inputs.case} cannot be sent to the device: {error}")
+        seconds = min(self.job.limits.case_seconds, max(1.0, self.deadline - time.monotonic()))
+        try:
+            if self.runner is None:
+                with self.phases("start"):
+                    failed = self._start(seconds)
+                if failed is not None:
+                    return failed.with_call(case)
+            mode = {**self.mode(case), **mode}
+            with self.phases("calls"):
+                outcome = self._exchange(case, mode, request, payloads, seconds)
+        except DeviceLost as lost:
+            outcome = self._device_lost(lost, seconds)
+        return outcome.with_call(case)
+
+    def _exchange(
+        self, case: CaseJudge, mode: dict[str, Any], request: dict[str, Any], payloads: Any, seconds: float
+    ) -> Outcome:
+        device, runner = self.referee.device, self.runner
+        assert device is not None
+        assert runner is not None
+        _ = case.result_sizes  # computes the reference, which takes nothing of the candidate's time
+        self.waiting = Waiting([*runner.pids, device.pid])
+        deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
+        request["bases"] = device.begin(mode, request["sizes"], payloads, deadline)
+        self.reached = max([self.reached, *map(operator.add, request["bases"], request["sizes"])])
+        reply: dict[str, Any] = {}
+        outputs: list[dict[str, Any]] = []
+        lost: Outcome | None = None
+        try:
+            # Nothing runs on the device before the wrapper has returned, but for those that read values.
+            with beside_others(self.referee.lock if self._reads else ""):
+                deadline = time.monotonic() + seconds + GRACE_SECONDS
+                runner.send(request, (), deadline)
+                reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+            check_reply(reply)
+            outputs = case.outputs(reply)
+            check_inputs(reply, request)
+        except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
+            lost = self._lost(error, seconds, deadline + self.compiling.seconds - before)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
+        storages = reply.get("storages", []) if lost is None else []
+        deadline += self.compiling.seconds - before  # the compiler has limits of its own
+        asked = time.monotonic()
+        with beside_others(self.referee.lock):
+            deadline += time.monotonic() - asked  # that a clock had the device alone
+            done, data = device.end(storages, outputs, deadline + (0.0 if lost is None else GRACE_SECONDS))
+        self.phases.move(self.compiling.seconds - before, "compiler")
+        if done["replace"]:
+            self._drop()
+        if done["tape"] and lost is None:
+            data = self._keep_tape(case, data, done["tape"])
+        self.launches += int(done["account"]["launches"])
+        told = (*done["transcript"], ending(reply, done["names"]))
+        answers = None if done["answers"] is None else tuple(done["answers"])
+        self.latest = Asked(
+            done["account"], tuple(done["counters"]), tuple(request["bases"]), told, answers, bool(done["timed"])
+        )
+        self.reply = reply
+        self.counters += [{"case": str(case.inputs.case), **counted} for counted in done["counters"]]
+        broken = (done["error"] or {}).get("kind") in ("rule", "fault", "time")
+        if lost is not None and not broken:
+            return lost
+        failed = self.compiling.check(done["also"], done["kernels"])
+        printed = runner.output + done["printed"]
+        with self.phases("comparison"):
+            return failed or case.decide(reply, done, data, printed)
+
+    def rehearse(self, calls: Sequence[RehearsedCall]) -> tuple[list[tuple[str, ...]], Outcome | None]:
+        """Call the wrapper for what it asks the device for; return the lines of that, and what went wrong then.
+
+        For the wrapper these are calls like any other, but there are no inputs, and nothing runs.
+        """
+        seconds = self.job.limits.case_seconds
+        try:
+            if self.runner is None:
+                with self.phases("start"):
+                    failed = self._start(seconds)
+                if failed is not None:
+                    return [], failed
+            device, runner = self.referee.device, self.runner
+            assert device is not None
+            assert runner is not None
+            deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
+            asked = [one.to_json() for one in calls]
+            device.rehearse(asked, deadline)
+            new = {one.number: one.request for one in calls if one.number not in runner.cases}
+            runner.cases |= set(new)
+            request = {"cases": new, "calls": [one.to_guest() for one in calls], "seconds": seconds}
+            replies: list[dict[str, Any]] = []
+            lost: Outcome | None = None
+            try:
+                runner.send(request, (), deadline)
+                reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+                replies = check_replies(reply, asked)
+            except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
+                lost = self._lost(error, seconds, deadline + self.compiling.seconds - before)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
+            deadline += self.compiling.seconds - before + (0.0 if lost is None else GRACE_SECONDS)
+            done = device.told([reply.get("storages", []) for reply in replies], deadline)
+        except DeviceLost as lost_device:
+            return [], self._device_lost(lost_device, seconds)
+        self.kernels_made += int(done["kernels"])
+        told = [
+            call.wanted.told(one["transcript"], one["names"], call.plain(reply))
+            for call, one, reply in zip(calls, done["calls"], replies, strict=False)
+        ]
+        if lost is None and done["error"] is not None:
+            lost = cheated("stream", str(done["error"]["text"]))
+        return told, lost
+
+    def renew_guest(self) -> None:
+        """Have the next call made in a guest that has only loaded the candidate."""
+        runner, self.runner = self.runner, None
+        self._close(runner)
+
+    def host_seconds(self, case: CaseJudge) -> float:
+        """Seconds of one call of the wrapper in its guest, without what the device did meanwhile, and nothing decided.
+
+        Raises RuntimeError where the call fails.
+        """
+        request, payloads = case.request(self.job.limits.case_seconds)
+        seconds = self.job.limits.case_seconds
+        try:
+            if self.runner is None and (failed := self._start(seconds)) is not None:
+                raise RuntimeError(failed.summary)
+            device, runner = self.referee.device, self.runner
+            assert device is not None
+            assert runner is not None
+            deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
+            request["bases"] = device.begin(self.mode(case), request["sizes"], payloads, deadline)
+            began = time.perf_counter()
+            runner.send(request, (), deadline)
+            runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+            taken = time.perf_counter() - began - (self.compiling.seconds - before)
+            with beside_others(self.referee.lock):
+                done, _ = device.end([], [], time.monotonic() + seconds)
+        except (DeviceLost, frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
+            self._drop()
+            raise RuntimeError(f"the wrapper does not return: {error}") from None
+        if done["error"]:
+            raise RuntimeError(str(done["error"]["short"]))
+        return max(taken - float(done["waited"]), 1e-9)
+
+    def _keep_tape(self, case: CaseJudge, data: memoryview, size: int) -> memoryview:
+        """Write the tape that comes after the results; return the results."""
+        with open(os.path.join(self.tapes or "", tape_name(case.inputs.case)), "wb") as file:
+            file.write(data[len(data) - size :])
+        return data[: len(data) - size]
+
+    def _start(self, seconds: float) -> Outcome | None:
+        """Start a guest, and a device process where there is none."""
+        job, referee, began = self.job, self.referee, time.monotonic()
+        if referee.device is None:
+            referee.device = Device(referee.devices, self.compiling.answer)
+            self.device_ms = (time.monotonic() - began) * 1e3
+            began = time.monotonic()
+        referee.device.compile = self.compiling.answer
+        stream = referee.device.next_guest(self.job.candidate.source, job.limits.memory_mb << 20)
+        deadline = time.monotonic() + seconds + GRACE_SECONDS
+        try:
+            self.runner = referee.worker(job.limits, stream)
+        finally:
+            stream.close()
+        self.isolation, self.reached = self.runner.isolation, space.MIDDLE
+        try:
+            self.runner.send({"source": self.job.candidate.source, "compile_for": job.compile_for}, (), deadline)
+            reply, _ = self.runner.receive(deadline, {referee.device.fd: referee.device.serve})
+            check_reply(reply)
+        except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
+            return self._lost(error, seconds, deadline)
+        self.start_ms = (time.monotonic() - began) * 1e3
+        if "error" not in reply:
+            return None
+        self._close(self.runner)
+        self.runner = None
+        text = str(reply["error"])
+        return Outcome("raised", f"the module cannot be loaded: {raised_line(text)}", exception=text, fatal=True)
+
+    def _lost(self, error: Exception, seconds: float, deadline: float) -> Outcome:
+        """The guest gave no answer: it hangs, is dead, or talks nonsense."""
+        guest, self.runner = self.runner, None
+        assert guest is not None
+        try:
+            # Python can crash over printing where a running program is: that end, too, is one of the time limit.
+            if isinstance(error, frames.DeadlineExceeded) or time.monotonic() >= deadline - GRACE_SECONDS:
+                self.starved = self.waiting is not None and self.waiting.starved(seconds)
+                guest.kill()
+                text = f"no result after {seconds:g} s"
+                return Outcome("timed_out", text, log=guest.output)
+            if isinstance(error, frames.TooLarge):
+                return Outcome("crashed", f"the process broke the protocol: {error}", log=guest.output)
+            return ended(guest)
+        finally:
+            self._close(guest)
+
+    def _device_lost(self, lost: DeviceLost, seconds: float) -> Outcome:
+        """The device process gave no answer: a kernel does not end, or has broken it."""
+        device = self.referee.device
+        if not lost.hangs and device is not None and memory_kills() > device.memory_kills:
+            self._drop()
+            raise DeviceFault(OUT_OF_MEMORY)
+        output = self.runner.output if self.runner is not None else ""
+        starved = self.waiting is not None and self.waiting.starved(seconds)
+        self._drop()
+        if lost.hangs:
+            self.starved = starved
+            return Outcome("timed_out", f"no result after {seconds:g} s: the device is still at work", log=output)
+        return Outcome("crashed", f"{lost} while it worked for this candidate", log=output)
+
+    def _drop(self) -> None:
+        """Give up guest and device process; neither is of use without the other."""
+        runner, self.runner = self.runner, None
+        self._close(runner)
+        self.referee.lose_device()
+
+    def close(self) -> None:
+        """End guest and compiler; both start again where they are needed."""
+        self.renew_guest()
+        self.compiling.close()
+
+    def _close(self, guest: Guest | None) -> None:
+        if guest is not None:
+            guest.__exit__()
+
+
+def ended(guest: Guest) -> Outcome:
+    """Return the outcome of a guest that has ended by itself; touching device memory has a verdict of its own."""
+    text, output = describe_end(guest.wait()), guest.output
+    touched = TOUCHED.search(output)
+    if touched is None:
+        return Outcome("crashed", text, log=output)
+    words = (
+        f"the host touched device memory at {touched.group(1)}: a wrapper has handles only, and data is reached by "
+        "kernels alone"
+    )
+    return Outcome("crashed", words, log=output, guard="wall")
