@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # The tests that start no judge: what an edit is tried with. `make test` runs them all.
 FAST := tests/test_candidate.py tests/linter tests/operators tests/store tests/session tests/report
 
-.PHONY: run test test-fast test-exploits test-matrix fast-tests coverage check format docs clean install
+.PHONY: run test test-fast test-exploits test-matrix fast-tests coverage check pages format docs clean install
 
 # A hundred of the recorded operators, which show all categories and many repairs; all of them with `make run ALL=1`.
 # What guards draw is fixed here, so that the first command says the same everywhere.
@@ -41,6 +41,11 @@ check: install
 	$(BIN)/ruff format --check src tests benchmarks scripts examples/*.py examples/bringup-*
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@for page in reference exploits kernels; do $(BIN)/python scripts/docs_$$page.py --check || exit 1; done
+
+# What is generated in docs/ and README.md, anew.
+pages: install
+	@for page in reference exploits kernels; do $(BIN)/python scripts/docs_$$page.py || exit 1; done
 
 format: install
 	$(BIN)/ruff check --fix src tests benchmarks scripts
