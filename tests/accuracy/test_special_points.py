@@ -33,6 +33,9 @@ def test_a_pole_is_infinite_or_as_large_as_arithmetic_makes_it(name: str) -> Non
     for wrong in (0.0, 1e6, -math.inf, math.nan):
         assert found.wrong(y, torch.full_like(y, wrong)).all(), wrong
     assert found.wrong(y, y * (1 + 1e-4)).tolist() == [False] * 4 + [True] * 2  # the rest is held to its units
+    far = torch.tensor([-math.inf])
+    found, y = limit(name, torch.polygamma, 1, far)
+    assert not found.wrong(y, torch.full_like(y, math.nan)).any()  # no pole: the sine of an infinity
     half = x.to(torch.float16)
     found, y = limit(name, torch.polygamma, 1, half, dtype="float16")
     assert not found.wrong(y, infinite.to(torch.float16)).any()

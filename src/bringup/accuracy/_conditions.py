@@ -223,7 +223,16 @@ def _rounded_number(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return float(torch.finfo(second.dtype).eps) / 2 / UNIT * _size(first) * _size(second)
 
 
+def _clamped_logit(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Of a logit of 1 - eps, which is rounded: 1 / eps, the derivative there times 1 - eps; else 0."""
+    eps = args[1] if len(args) > 1 else kwargs.get("eps")
+    if eps is None or not 0 < eps < 1:
+        return 0.0
+    return torch.where(_wide(_argument(args, kwargs, 0, "input", "self")) > 1 - eps, 1 / eps, 0.0).double()
+
+
 SIZES: Mapping[str, Sizes] = {
+    "clamped_logit": _clamped_logit,
     "cosine": _cosine,
     "sine": _sine,
     "rounded_number": _rounded_number,

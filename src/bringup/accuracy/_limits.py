@@ -18,7 +18,7 @@ from bringup.accuracy._poles import POLES
 from bringup.accuracy._positions import POSITIONS
 from bringup.accuracy._steps import Stepped
 from bringup.accuracy._table import Rule, rule_of
-from bringup.accuracy._twin import Twin, held, leaves
+from bringup.accuracy._twin import Twin, held, leaves, with_epsilon
 from bringup.errors import EnvironmentFault
 
 SMALLEST_STEP = 2.0**-149  # between subnormal numbers of float32
@@ -77,6 +77,8 @@ class Limit:
         right = (finite & value.isfinite()) | above | below | (exact.isnan() & value.isnan())
         if self.least is not None:
             right |= value >= self.least
+        if self.sums is not None:  # of terms that overflow infinities of both signs are added, in some order
+            right |= ~value.isfinite() & (self.sums >= overflow_from(torch.float32))
         return ~right
 
     def reordered(self, actual: torch.Tensor) -> bool:
@@ -271,13 +273,17 @@ class Standard:
             else:
                 data = any(t.is_floating_point() for t in leaves(made[0]))
         function = self.reference if self.rule.fixed < 0 else held(self.reference, args, self.rule.fixed)
-        twin = Twin(function, args, dict(kwargs), scalars=self.operator not in FACTORIES, integers=data)
+        if self.rule.epsilon:
+            function = with_epsilon(function, self.rule.epsilon, getattr(torch, self.dtype))
+        counts = self.rule.counts
+        scalars = self.operator not in FACTORIES
+        twin = Twin(function, args, dict(kwargs), scalars=scalars, integers=data, counts=counts)
         try:
             if self.stepped is not None:
                 return self._program(self.stepped, args, data, expected, outputs, floats)
             exact = leaves(list(twin.run()))
             if [t.shape for t in exact] != [t.shape for t in expected]:  # a number that is rounded decides about a size
-                twin = Twin(function, args, dict(kwargs), scalars=False, integers=data)
+                twin = Twin(function, args, dict(kwargs), scalars=False, integers=data, counts=counts)
                 exact = leaves(list(twin.run()))
             if [t.shape for t in exact] != [t.shape for t in expected]:
                 return "in double precision the result has another shape"
@@ -339,7 +345,10 @@ class Standard:
                 spreads *= root(twin.args, twin.kwargs, rule.root)
         if spreads:
             words = "and what rounding its arguments to float32 can change"
-            found = [Error(spreads * one, one, words) for one in spread(twin, exact)]
+            moved = spread(twin, exact)
+            if rule.norm:
+                moved = [_most(one, rule.norm if not number else "row") for number, one in enumerate(moved)]
+            found = [Error(spreads * one, one, words) for one in moved]
         sizes: Any = 1.0 if rule.one else 0.0
         extra: Any = rule.one
         if rule.argument:
@@ -407,6 +416,8 @@ class Standard:
         if dtype is not torch.float32:
             step = ulp(exact, dtype)
             allowed = allowed + step / 2 + rule.half * (step + 2 * unit(dtype) * made.half)
+            if expected.dtype in _HALVES and dtype is not expected.dtype:  # small numbers of bfloat16 in float16
+                allowed = allowed + ulp(exact, expected.dtype) / 2
             shown = 0.5 + rule.half + rule.ulps * torch.finfo(torch.float32).eps / torch.finfo(dtype).eps
             name = str(dtype).removeprefix("torch.")
         allowed = torch.as_tensor(allowed, dtype=torch.float64).nan_to_num(nan=0.0).expand(exact.shape)
@@ -440,6 +451,17 @@ def _at_poles(limit: Limit | None, tensor: torch.Tensor, where: torch.Tensor, le
         exact=torch.where(where, math.inf, limit.exact),
         least=torch.where(where, least.clamp(max=torch.finfo(tensor.dtype).max), math.nan),
     )
+
+
+def _most(moved: torch.Tensor, norm: str) -> torch.Tensor:
+    """Return for every element what the most sensitive one of its matrix, column or row moves.
+
+    Factors that reflections or rotations make are off by a share of a norm, and so is what is made of them.
+    """
+    if not moved.dim() or not moved.numel():
+        return moved
+    axes = {"matrix": (-2, -1), "column": (-2,), "row": (-1,)}[norm if moved.dim() > 1 else "row"]
+    return moved.amax(axes, keepdim=True).expand(moved.shape)
 
 
 def _largest(result: torch.Tensor) -> float:

@@ -24,7 +24,7 @@ def _trigamma(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[torch.T
     if order != 1 or not isinstance(x, torch.Tensor) or x.is_complex():
         return None
     wide = x.detach().double()
-    return (wide < 0) & (wide == wide.floor()), (8 * UNIT * wide.abs().clamp(min=1)) ** -2
+    return wide.isfinite() & (wide < 0) & (wide == wide.floor()), (8 * UNIT * wide.abs().clamp(min=1)) ** -2
 
 
 POLES: Mapping[str, Poles] = {"trigamma": _trigamma}

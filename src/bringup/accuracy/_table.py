@@ -35,6 +35,9 @@ class Rule:
     root: int = -1  # composite: the place of a norm's degree: its root of a sum multiplies what that is off by
     least: int = 0
     fixed: int = -1  # the place of a floating-point argument that holds flags
+    norm: str = ""  # composite: "matrix" or "column", of whose elements the most sensitive one speaks for all
+    counts: str = ""  # an argument of integers that counts, and stays one where other integers are data
+    epsilon: str = ""  # the keyword of a tolerance that is by default the dtype's epsilon times the longer side
     without: str = ""
     place: int = -1
     inexact: str = ""  # dtypes in which PyTorch divides integers on the way: no exact reference there

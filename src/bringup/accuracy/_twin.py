@@ -70,15 +70,19 @@ class Twin:
     """One call in double precision. Arguments are copied for each run; Python floats count as float32."""
 
     def __init__(
-        self, function: Function, args: Any, kwargs: Any, *, scalars: bool = True, integers: bool = False
-    ) -> None:
+        self, function: Function, args: Any, kwargs: Any, *,
+        scalars: bool = True, integers: bool = False, counts: str = "",
+    ) -> None:  # fmt: skip
         """`scalars`: round Python floats to float32 first, as every kernel does (not what makes a range of numbers).
 
-        `integers`: tensors of integers are data; they become float32 first, as PyTorch makes them, then float64.
+        `integers`: tensors of integers are data, but for the argument named `counts`; they become float32 first, as
+        PyTorch makes them, then float64.
         """
         self.function = function
         if integers:
+            counted = {name: value for name, value in kwargs.items() if name == counts}
             args, kwargs = pytree.tree_map(_promoted, (args, kwargs))
+            kwargs = {**kwargs, **counted}
         if scalars:
             args, kwargs = pytree.tree_map(as_float32, (args, kwargs))
         self.args, self.kwargs = args, kwargs
@@ -105,6 +109,25 @@ def held(function: Function, args: Any, place: int) -> Function:
     return call
 
 
+def with_epsilon(function: Function, name: str, dtype: torch.dtype) -> Function:
+    """Return the function with the relative tolerance, keyword `name`, that it takes by default in another dtype.
+
+    https://docs.pytorch.org/docs/stable/generated/torch.linalg.pinv.html: max(m, n) times the dtype's epsilon.
+    """
+
+    place = {"rtol": 1, "rcond": 2}[name]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == place + 1 and args[place] is None:
+            args = args[:place]
+        if len(args) <= place and all(kwargs.get(known) is None for known in (name, "atol", "rcond")):
+            matrix = leaves([args, kwargs])[0]
+            kwargs = {**kwargs, name: max(matrix.shape[-2:]) * torch.finfo(dtype).eps}
+        return function(*args, **kwargs)
+
+    return call
+
+
 @contextmanager
 def double() -> Iterator[None]:
     """Compute in float64 where PyTorch would take its default dtype: results of integers, ranges, windows."""
@@ -122,21 +145,28 @@ def perturbation(size: float, draw: int) -> Change:
     """Return the change that moves every value by at most `size` of itself, up or down, as `draw` decides.
 
     The shares (`shares`) are the same on every host and device. They are spread over [-1, 1] rather than signs alone:
-    two elements whose difference counts must not move together in every draw.
+    two elements whose difference counts must not move together in every draw, nor those of two tensors, whose elements
+    are numbered on. So one change is for one run.
     """
+    done = 0
 
     def change(flat: torch.Tensor) -> torch.Tensor:
-        return flat * (1 + size * shares(flat.numel(), draw, flat.device))
+        nonlocal done
+        moved = flat * (1 + size * shares(flat.numel(), draw, flat.device, start=done))
+        done += flat.numel()
+        return moved
 
     return change
 
 
-def shares(count: int, draw: int, device: torch.device | None = None) -> torch.Tensor:
+def shares(count: int, draw: int, device: torch.device | None = None, start: int = 0) -> torch.Tensor:
     """Return float64 numbers spread over [-1, 1] by a multiplicative hash of their positions, another for each draw.
+
+    Positions begin at `start`.
 
     They are made on `device`, the same bits on each: integers alone, which wrap at 2**64 alike, up to the last step.
     """
-    number = torch.arange(count, dtype=torch.int64, device=device)
+    number = torch.arange(start, start + count, dtype=torch.int64, device=device)
     mixed = (number + 1 + 1000003 * draw) * 0x9E3779B1 % (1 << 32)
     mixed = ((mixed ^ (mixed >> 15)) * 0x5EBCA6B5) % (1 << 32)
     return ((mixed ^ (mixed >> 13)) % (1 << 24)).to(torch.float64) / (1 << 23) - 1
