@@ -146,6 +146,16 @@ def test_what_misbehaves_is_left_out() -> None:
     assert _vetted(lambda x: x.to(torch.complex64), x) is None  # a dtype that no case of the operator has
     assert _vetted(lambda x: torch.tensor(float(x.stride(0))), x, steady=True) is None  # hangs on the layout
     assert _vetted(lambda x: x.expand(1 << 23, 4), x) is None  # too large
+    assert _vetted(lambda x: x.reshape([4] + 63 * [1]), x) is None  # of more dimensions than PyTorch copies
+    assert _vetted(lambda x: x.reshape([4] + 62 * [1]), x) is not None
+    assert _vetted(lambda x: x.mul_(2) + 1, x) is None  # writes what it may not
+    gaps = torch.arange(12.0)[1::3]
+
+    def dense(x: torch.Tensor) -> torch.Tensor:
+        return x.as_strided((x.numel(),), (1,))
+
+    assert _vetted(dense, gaps) is not None
+    assert _vetted(dense, gaps, steady=True) is None  # reads what lies between its argument's elements
 
 
 def test_spread_and_turns() -> None:

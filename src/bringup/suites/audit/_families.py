@@ -43,4 +43,5 @@ MAX_CASES = sum(FAMILIES.values())
 
 MAX_INPUT = 3 << 20  # elements of all tensors among the arguments of one case
 MAX_OUTPUT = 1 << 22  # elements of all its results
+MOST_DIMENSIONS = 63  # of a result: PyTorch copies tensors of 64, and so do drivers that map a tensor's bytes
 LARGE = 1 << 16  # a case with more input elements is large: at most two in an operator and dtype for each family

@@ -10,6 +10,7 @@ A draft is left out when
 - PyTorch's own result is not right by the operator's class (bringup.accuracy): then a rounding decision in the middle
   is compared, or PyTorch is wrong. Where there is no exact result: it is further from the same function in double
   precision than the tolerance, or at the edge of the dtype's range;
+- PyTorch changes an argument that the operator does not write (`cov` of one number with weights);
 - the result is not defined: it changes when PyTorch fills fresh memory with NaN, or (where a family asks for it) when
   the same values lie in memory otherwise.
 """
@@ -33,7 +34,7 @@ from bringup.suites._opinfo_calls import Arguments, Call
 from bringup.suites._opinfo_cases import case_of
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites._opinfo_tolerance import DEFAULTS, DTYPE_BOUND
-from bringup.suites.audit._families import MAX_INPUT, MAX_OUTPUT
+from bringup.suites.audit._families import MAX_INPUT, MAX_OUTPUT, MOST_DIMENSIONS
 from bringup.suites.audit._layouts import stepped
 from bringup.suites.audit._meta import on_meta
 from bringup.suites.audit._structure import among
@@ -63,7 +64,9 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         return None
     try:
         result, given = _run(draft.call)
-        if result is NotImplemented or elements(result) > MAX_OUTPUT:
+        if result is NotImplemented or elements(result) > MAX_OUTPUT or _deep(result):
+            return None
+        if not (_writes(subject, draft) or alike(given, (draft.call.args, draft.call.kwargs))):
             return None
         outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
         if not all(_known(tensor, subject, draft) for tensor in outputs):
@@ -86,7 +89,7 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
             return None
         made = _case(draft, case, imprecise=True)
         post = made.postprocess or (lambda value: value)
-        if draft.steady and not alike(post(result), post(run(mapped(draft.call, stepped))), made):
+        if draft.steady and not alike(post(result), post(run(mapped(draft.call, _elsewhere))), made):
             return None
         limits = _limits(made, draft.call, result, given)
         if any(limit is not None for limit in limits):
@@ -94,6 +97,16 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         return None if _inexact(made, draft.call, result) else made
     except Exception:  # whatever PyTorch raises: this input is not accepted
         return None
+
+
+def _elsewhere(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the same values as a tensor without gaps; those of such a tensor, with gaps."""
+    return stepped(tensor) if tensor.is_contiguous() else tensor.contiguous()
+
+
+def _writes(subject: Subject, draft: Draft) -> bool:
+    """Whether the call is there to write into an argument."""
+    return subject.operator.mutates or bool(subject.operator.writes or draft.requires)
 
 
 class _Reads(TorchDispatchMode):  # type: ignore[misc]  # torch gives it no type
@@ -289,6 +302,12 @@ def _known(tensor: torch.Tensor, subject: Subject, draft: Draft) -> bool:
     known = name in DTYPES or name == "bool" or name in subject.facts.result_dtypes or name in subject.input_dtypes
     known = known or (draft.wide_out and tensor.dtype is torch.float64)
     return known and tensor.layout is torch.strided and not tensor.is_quantized
+
+
+def _deep(result: Any) -> bool:
+    """Whether a result has more dimensions than PyTorch's own copies take."""
+    found = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+    return any(tensor.dim() > MOST_DIMENSIONS for tensor in found)
 
 
 def _small_result(call: Call) -> bool:

@@ -8,7 +8,7 @@ import torch
 
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._layouts import expanded, reversed_order, shifted, stepped, transposed
-from bringup.suites.audit._structure import structured
+from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged, shuffled, spread, tensors
 
@@ -31,20 +31,20 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         return
     for number, (name, change) in enumerate(_KEEPING):
         for sample in _rotated(chosen, number)[:1]:
-            yield from _together(sample, name, change)
+            yield from _together(subject, sample, name, change)
     for sample in chosen[:2]:
         yield from _expanded(subject, sample, each=False)
     alone = [
         draft
         for number, (name, change) in enumerate(_KEEPING)
         for sample in _rotated(chosen, number + 1)[:2]
-        for draft in _alone(sample, name, change)
+        for draft in _alone(subject, sample, name, change)
     ]
     alone += [draft for sample in chosen[:2] for draft in _expanded(subject, sample, each=True)]
     yield from spread(alone, 6)
     for number, (name, change) in enumerate(_KEEPING):
         for sample in _rotated(chosen, number + 2)[:1]:
-            yield from _together(sample, name, change)
+            yield from _together(subject, sample, name, change)
 
 
 def _chosen(subject: Subject) -> list[Sample]:
@@ -67,14 +67,15 @@ def _rotated(samples: list[Sample], by: int) -> list[Sample]:
     return samples[by:] + samples[:by]
 
 
-def _together(sample: Sample, name: str, change: Change) -> Iterator[Draft]:
+def _together(subject: Subject, sample: Sample, name: str, change: Change) -> Iterator[Draft]:
     new = {leaf.index: change(leaf.tensor) for leaf in tensors(sample.call)}
     if any(_moved(leaf.tensor, new[leaf.index]) for leaf in tensors(sample.call)):
         which = "every tensor" if len(new) > 1 else tensors(sample.call)[0].place
-        yield Draft(f"{which} {name}", exchanged(sample.call, new), sample.variant, sample.entry)
+        call = exchanged(sample.call, new)
+        yield Draft(f"{which} {name}", call, sample.variant, sample.entry, steady=_misread(subject))
 
 
-def _alone(sample: Sample, name: str, change: Change) -> Iterator[Draft]:
+def _alone(subject: Subject, sample: Sample, name: str, change: Change) -> Iterator[Draft]:
     found = tensors(sample.call)
     if len(found) < 2:
         return
@@ -82,7 +83,11 @@ def _alone(sample: Sample, name: str, change: Change) -> Iterator[Draft]:
         new = change(leaf.tensor)
         if _moved(leaf.tensor, new):
             call = exchanged(sample.call, {leaf.index: new})
-            yield Draft(f"{leaf.place} {name}", call, sample.variant, sample.entry)
+            yield Draft(f"{leaf.place} {name}", call, sample.variant, sample.entry, steady=_misread(subject))
+
+
+def _misread(subject: Subject) -> bool:
+    return among("misread_layouts", subject.operator)
 
 
 def _expanded(subject: Subject, sample: Sample, *, each: bool) -> Iterator[Draft]:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from bringup.accuracy import rule_of
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._generic import forms
@@ -42,10 +43,21 @@ def drafts(subject: Subject) -> Iterator[Draft]:
                 known.setdefault(place, set()).add(value)
     # Integers among the arguments of operators with a structure are its sizes.
     kinds = (float,) if structured(subject.operator) else (int, float)
-    found = turns(_operands(subject), *(_of_place(samples, place, values, kinds) for place, values in known.items()))
+    # Of one element, a norm of a degree that is no number is its size or what the formula gives: PyTorch does both.
+    many = [sample for sample in samples if _many(sample.call)] if "norm" in subject.operator.name else samples
+    found = turns(
+        _operands(subject), *(_of_place(samples, many, place, values, kinds) for place, values in known.items())
+    )
     # A degree is converted to an integer, of which there is no NaN and no infinity.
     finite = among("recurrences", subject.operator)
-    yield from (draft for draft in found if not finite or not re.search(r"\b(nan|inf)\b", draft.what))
+    # A factor of a sum may be multiplied before or after it: of an infinity there is a NaN here and none there.
+    sums = rule_of(subject.operator.name).kind == "accumulating"
+    for draft in found:
+        if finite and re.search(r"\b(nan|inf)\b", draft.what):
+            continue
+        if sums and draft.what.endswith(" inf") and _gives_nan(draft.call):
+            continue
+        yield draft
 
 
 def _operands(subject: Subject) -> Iterator[Draft]:
@@ -57,15 +69,22 @@ def _operands(subject: Subject) -> Iterator[Draft]:
                 yield from _drafted(form.sample, new, f"{_text(number)} as second operand", number)
 
 
-def _of_place(samples: list[Sample], place: int | str, known: set[Any], kinds: tuple[type, ...]) -> Iterator[Draft]:
+def _of_place(
+    samples: list[Sample], many: list[Sample], place: int | str, known: set[Any], kinds: tuple[type, ...]
+) -> Iterator[Draft]:
+    """Yield drafts with a number in one place; one that is not finite in calls of `many` alone."""
     whole = all(type(value) is int for value in known)
     for number in _INTEGERS if whole else _FLOATS:
         if any(_same(number, value) for value in known) or (place in _COMPARED and not math.isfinite(number)):
             continue
-        for sample in samples:
+        for sample in samples if math.isfinite(number) else many:
             if type(dict(places(sample.call)).get(place)) in kinds:
                 call = with_value(sample.call, place, number)
                 yield from _drafted(sample, call, f"argument {place} {_text(number)}", number)
+
+
+def _many(call: Call) -> bool:
+    return any(leaf.tensor.numel() > 1 for leaf in tensors(call))
 
 
 def _text(number: float) -> str:
@@ -91,6 +110,11 @@ def _whole(call: Call) -> bool:
     """Whether the results are integers: then a fraction is a number of another type, which some functions refuse."""
     found = [leaf for leaf in pytree.tree_leaves(run(call)) if isinstance(leaf, torch.Tensor)]
     return any(not leaf.is_floating_point() and leaf.dtype is not torch.bool for leaf in found)
+
+
+def _gives_nan(call: Call) -> bool:
+    found = [leaf for leaf in pytree.tree_leaves(run(call)) if isinstance(leaf, torch.Tensor)]
+    return any(bool(leaf.isnan().any()) for leaf in found)
 
 
 def _determined(call: Call, number: float) -> bool:
