@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from bringup.device import space
 from bringup.device.handles import Handles
 from bringup.judge._rehearsal import ALIGNED, Places, Wanted, of_other_sizes, without_a_tensor
 from bringup.judge._reply import ending
+from bringup.judge.guards.rehearsed import Rehearsed
 
 
 def tensor(number: int, *shape: int, stride: tuple[int, ...] = (), dtype: str = "float32") -> dict[str, Any]:
@@ -120,3 +122,25 @@ def test_freed_addresses_are_given_again_in_rehearsals_alone() -> None:
     with pytest.raises(torch.OutOfMemoryError):
         base()
     base()
+
+
+@pytest.mark.parametrize(
+    ("judged", "before", "now", "found"),
+    [
+        (False, ["launch f", "raises OutOfMemoryError"], ["launch f", "returns"], ""),
+        (False, ["launch f", "returns"], ["raises OutOfMemoryError"], ""),
+        (False, ["launch f", "returns"], ["launch g", "returns"], "differs"),
+        (True, ["launch f", "returns"], ["raises OutOfMemoryError"], "differs"),
+        (True, ["launch f", "returns"], ["launch f", "returns"], ""),
+    ],
+)
+def test_sizes_that_nobody_has_judged_may_find_memory_now_and_none_then(
+    judged: bool, before: list[str], now: list[str], found: str
+) -> None:
+    wanted = Wanted(tuple(before), ())
+    one = SimpleNamespace(judged=judged, wanted=[wanted], case="case", differs=lambda *told: "differs")
+    call = SimpleNamespace(wanted=wanted, around={}, words="")
+    rerun: Any = SimpleNamespace(rehearse=lambda calls: ([tuple(now)], None))
+    batch: Any = [(one, call)]
+    result = Rehearsed()._differs(rerun, batch, "a call")
+    assert (result[0] if result else "") == found

@@ -98,3 +98,12 @@ def test_the_reference_says_what_it_writes(dtype: torch.dtype) -> None:
     inputs = CaseInputs(case=case, variant="", args=tuple(tensors), kwargs={}, reference=copied)
     assert [written(inputs, number) for number in range(3)] == [False, True, True]
     assert [overwritten(inputs, number, tensors[0]) for number in range(3)] == [False, True, False]
+
+
+def test_tensors_of_a_tuple_for_the_results_are_there_for_results() -> None:
+    x, out = torch.tensor([[2.0, 1.0]]), (torch.empty(2, 3), torch.empty(0, dtype=torch.int64))
+    operator = Operator(name="sort", suite="tiny", category="Other", writes=("out",))
+    case = CaseId(operator="sort", dtype="float32", index=0, seed=0)
+    inputs = CaseInputs(case=case, variant="", args=(x,), kwargs={"out": out}, reference=torch.sort)
+    judge = CaseJudge(inputs, operator, "vpe", lambda inputs: (None, (), {}), frozenset(), copies_count=False)
+    assert [judge.is_out(number) for number in range(3)] == [False, True, True]

@@ -48,7 +48,7 @@ ADDRESS = struct.Struct("<Q")
 POINTER = struct.Struct("<QQ")  # value, base of its storage
 LAUNCH = struct.Struct("<IiiiIH")  # kernel, grid, line, count of arguments
 _DESCRIPTOR = struct.Struct("<QQBB")
-MOST_DIMENSIONS = 32
+MOST_DIMENSIONS = 63  # of numpy's 64: the map of a tensor's bytes has an axis more
 
 DTYPES = (
     "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64",

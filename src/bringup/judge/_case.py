@@ -395,8 +395,8 @@ class CaseJudge:
         return self.operator.mutates or bool(self.inputs.requires)
 
     def is_out(self, number: int) -> bool:
-        """Whether a tensor of the arguments is there for the result."""
-        return self.tensors[number][0].split()[-1] == "out"
+        """Whether a tensor of the arguments, or of a tuple among them, is there for the result."""
+        return self.tensors[number][0].split()[-1].partition("[")[0] == "out"
 
     def must_write(self, number: int) -> bool:
         """Whether a right call writes every element of a tensor among the arguments: an `out` that holds no data."""

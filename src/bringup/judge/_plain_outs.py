@@ -43,7 +43,7 @@ class _Plain:
     def __init__(self, reference: Callable[..., Any], names: frozenset[str]) -> None:
         self.reference, self.names = reference, names
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         every = [tensor for _, tensor in _codec.tensors_of([args, kwargs], "")]
         odd = self._odd(every, kwargs) if any(map(_is_odd, every)) else []
         if not odd:

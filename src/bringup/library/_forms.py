@@ -78,7 +78,7 @@ class Form:
         self.keeps = device == "vpe" and bool(self.target.outs) and not self.target.random
         """Whether launches are kept by signature (`_replay`)."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Serve a call."""
         stack = running()
         if stack and self.name not in stack[-1].entry.calls and self.target.name not in stack[-1].entry.calls:

@@ -206,7 +206,7 @@ class SealedWrapper:
         self._store = sealer.store(source)
         self.__signature__ = signature_of(source)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Make a call. Raises what the wrapper raises of arguments, else GuestFailed."""
         if self._mistaken:
             raise GuestFailed(self._mistaken)

@@ -557,7 +557,7 @@ class _Lazy:
             with contextlib.suppress(RuntimeError):  # PyTorch has none there
                 self.before = torch.library.get_kernel(f"aten::{served.overload}", owner.device.key)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         form = self.form
         if form is None:
             form = self.form = self.owner._form(self.served)

@@ -55,6 +55,7 @@ class Rehearsal:
         self.case, self.number, self.request, self._varied = case, number, request, varied
         self.wanted = list(wanted)
         """What it must ask for, by what its reads are answered with; empty where nobody knows, and nobody compares."""
+        self.judged = bool(wanted)
         self._latest: tuple[list[int], list[int]] | None = None  # addresses and sizes, of the latest usual arguments
 
     def call(
