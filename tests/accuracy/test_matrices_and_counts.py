@@ -102,3 +102,15 @@ def test_small_numbers_are_rounded_again_where_they_are_stored() -> None:
     assert found is not None
     assert not found.wrong(y, y).any()
     assert found.wrong(y, y * 0.97).all()
+
+
+def test_a_quotient_by_a_norm_has_the_roundings_of_the_norm() -> None:
+    """One large element: its quotient is all but 1 and moves with nothing, while the norm's sum loses small squares."""
+    x = torch.cat([torch.tensor([4.75]), torch.full((1000,), 2.0**-11)])
+    function = torch.nn.functional.normalize
+    y, found = limits("nn.functional.normalize", function, x, dim=0)
+    total = torch.zeros(())
+    for square in x.square():
+        total = total + square  # each square of the small ones is lost
+    assert not found.wrong(y, x / total.sqrt()).any()
+    assert found.wrong(y, x / total.sqrt() * (1 + 1e-4)).any()

@@ -295,7 +295,7 @@ class Standard:
         coarse = getattr(torch, self.dtype) if kwargs.get("out") is not None else None
         coarse = coarse if coarse in FLOATS else None
         named = kwargs.get("dtype")  # arguments are cast to it, as PyTorch has it: `sum(x, dtype=torch.float16)`
-        if self.rule.kind == "accumulating" and named in _HALVES and self.dtype == "float32":
+        if self.rule.kind == "accumulating" and named in _HALVES and named is not getattr(torch, self.dtype):
             errors = [replace(made, float32=made.float32 + unit(named) / UNIT * made.half) for made in errors]
         found = [
             self._limit(tensor, one, made, coarse) if tensor.dtype in floats and one.dtype is torch.float64 else None
@@ -348,6 +348,11 @@ class Standard:
             moved = spread(twin, exact)
             if rule.norm:
                 moved = [_most(one, rule.norm if not number else "row") for number, one in enumerate(moved)]
+            if rule.quotient:
+                moved = [
+                    torch.maximum(one, result.abs().nan_to_num(posinf=0.0))
+                    for one, result in zip(moved, exact, strict=True)
+                ]
             found = [Error(spreads * one, one, words) for one in moved]
         sizes: Any = 1.0 if rule.one else 0.0
         extra: Any = rule.one

@@ -36,6 +36,7 @@ class Rule:
     least: int = 0
     fixed: int = -1  # the place of a floating-point argument that holds flags
     norm: str = ""  # composite: "matrix" or "column", of whose elements the most sensitive one speaks for all
+    quotient: bool = False  # composite: of a norm that is computed by itself: moves at least as much as that does
     counts: str = ""  # an argument of integers that counts, and stays one where other integers are data
     epsilon: str = ""  # the keyword of a tolerance that is by default the dtype's epsilon times the longer side
     without: str = ""
