@@ -162,11 +162,12 @@ def _tiled(subject: Subject) -> Iterator[Draft]:
 
     What lands in one place is added up exactly: floating-point data is -1, 0 and 1.
     """
+    many = _TILED if among("quadratic", subject.operator) else _MODEST // 2
     for number, sample in enumerate(spread(distinct(subject), 4)):
         leaves = tensors(sample.call)
         rank = max(leaf.tensor.dim() for leaf in leaves)
         largest = max(leaf.tensor.numel() for leaf in leaves)
-        times = (_TILED, _MODEST // 2)[number % 2] // largest + 1
+        times = (_TILED, many)[number % 2] // largest + 1
         for least in (1, rank):  # every tensor, or only those of the most dimensions
             new = {
                 leaf.index: _whole(leaf.tensor).repeat(times, *[1] * (leaf.tensor.dim() - 1))
