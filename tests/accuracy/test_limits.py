@@ -333,7 +333,7 @@ def test_terms_of_sums_may_be_rounded_to_the_dtype_that_a_call_names() -> None:
     [found] = Standard("sum", torch.sum, "float32").limits(*call, y, call).outputs
     assert found is not None
     assert right(found, y, 0.0, 2.0**-10, 2.0**-7) == [True, True, False]
-    half = torch.tensor([1.0 + 2.0**-10] * 5, dtype=torch.float16)  # ten bits behind the point, of which bfloat16 has seven
+    half = torch.tensor([1.0 + 2.0**-10] * 5, dtype=torch.float16)  # ten bits behind the point: bfloat16 has seven
     call = ((half,), {"dtype": torch.bfloat16})
     y = torch.sum(half, dtype=torch.bfloat16)
     [found] = Standard("sum", torch.sum, "float16").limits(*call, y, call).outputs
