@@ -44,7 +44,8 @@ def test_known_survivors_of_a_real_kernel(tmp_path: Path) -> None:
     file.write_text(KERNEL)
     chosen = ["branch-dropped", "last-program-skipped", "layout-ignored", "tail-skipped", "operator-replaced"]
     options = [*(x for name in chosen for x in ("--mutator", name)), "--suite", "conformance", "--limit", "0"]
-    command = ["double", str(file), *options, "--dtype", "float32", "--jobs", "1", "--out", str(out), "--json"]
+    command = ["double", str(file), *options, "--dtype", "float32", "--jobs", "1"]
+    command += ["--case-seconds", "5", "--out", str(out), "--json"]
     data = json.loads(bringup(*command).stdout)
     notes = {result["note"]: result["gate"]["kind"] for result in data["survivors"]}
     # No case has eight axes; everything else is noticed: the loop that never ends by the clock, the rest by values.
