@@ -37,6 +37,7 @@ from bringup.suites._opinfo_tolerance import DEFAULTS, DTYPE_BOUND
 from bringup.suites.audit._families import MAX_INPUT, MAX_OUTPUT, MOST_DIMENSIONS
 from bringup.suites.audit._layouts import stepped
 from bringup.suites.audit._meta import on_meta
+from bringup.suites.audit._room import limited
 from bringup.suites.audit._structure import among
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, mapped, tensors
@@ -225,7 +226,7 @@ def run(call: Call) -> Any:
 def _run(call: Call) -> tuple[Any, Arguments]:
     """Run the reference on copies of the arguments; return its result, and the copies as it has left them."""
     args, kwargs = copy_arguments(call.args, call.kwargs)
-    with torch.no_grad(), warnings.catch_warnings():
+    with torch.no_grad(), warnings.catch_warnings(), limited():
         warnings.simplefilter("ignore")
         return call.reference(*args, **kwargs), (args, kwargs)
 
@@ -321,7 +322,7 @@ def _small_result(call: Call) -> bool:
     try:
         return elements(on_meta(call)) <= MAX_OUTPUT
     except Exception:
-        return True  # no meta kernel, or a size that depends on values: the cap on the result decides
+        return True  # no meta kernel, or a size that depends on values: the caps on memory and on the result decide
 
 
 @contextmanager

@@ -1,0 +1,46 @@
+"""What a reference asks for in memory while it is found out whether it behaves."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+import torch
+
+from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit import _room
+from bringup.suites.audit._room import limited
+from bringup.suites.audit._vet import raised
+
+linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+
+
+def huge(x: torch.Tensor) -> torch.Tensor:
+    if bool(x.sum() > 0):  # no meta kernel can tell
+        return torch.zeros(1 << 40)
+    return x
+
+
+@linux
+def test_a_result_that_no_meta_kernel_foretells_is_refused() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    assert "memory" in raised(Call(huge, (torch.ones(3),), {}))
+    assert raised(Call(huge, (torch.zeros(3),), {})) == ""
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+@linux
+def test_what_a_process_has_does_not_count() -> None:
+    kept = torch.empty(1 << 28, dtype=torch.int64)  # 2 GiB of addresses, which nobody writes
+    with limited(1 << 30):
+        assert torch.zeros(1 << 20).numel() + kept.numel() > 1 << 28
+        with pytest.raises(RuntimeError):
+            torch.empty(1 << 28, dtype=torch.int64)
+
+
+def test_without_proc_nothing_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_room, "_STATUS", Path("/nowhere/statm"))
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with limited(1 << 20):
+        assert resource.getrlimit(resource.RLIMIT_AS) == before
