@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Test processes: one more than two processors, since a test often waits for a judge that is being started.
+JOBS ?= 3
 
 # The tests that start no judge: what an edit is tried with. `make test` runs them all.
 FAST := tests/test_candidate.py tests/linter tests/operators tests/store tests/session tests/report
@@ -16,17 +18,17 @@ run: install
 
 # Lint and types first: they fail in seconds, the tests in minutes.
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test-fast: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" $(FAST)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not slow" $(FAST)
 
 fast-tests:
 	@echo $(FAST)
 
 # Every cheat of the collection: `make test` judges every second one.
 test-exploits: install
-	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/exploits
+	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/exploits
 
 # With torch 2.11, 2.12 and 2.13, each with its Triton: `make test-matrix MATRIX="--index-url URL"`.
 test-matrix:
@@ -34,7 +36,7 @@ test-matrix:
 
 # Lines run by the tests in their own processes; what judges, guests and device processes run is not counted.
 coverage: install
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report term:skip-covered --cov-report html:coverage
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --cov --cov-report term:skip-covered --cov-report html:coverage
 
 check: install
 	$(BIN)/ruff check src tests benchmarks scripts examples/*.py examples/bringup-*

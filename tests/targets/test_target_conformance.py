@@ -33,9 +33,9 @@ async def results(spec: str) -> dict[str, CheckResult]:
     return {result.name: result async for result in check_target(spec)}
 
 
-@pytest.mark.parametrize("spec", ["vpe:pe64", "third"])
-async def test_what_ships_and_a_plug_in_conform(spec: str) -> None:
-    found = await results(spec)
+async def test_what_ships_conforms() -> None:
+    """That a plug-in does is a test of its own package: examples/bringup-loom."""
+    found = await results("vpe:pe64")
     assert len(found) >= 20
     assert {"worked example exp", "worked example argmax", "worked example diag"} <= set(found)
     assert [r for r in found.values() if r.status != "passed"] == []
