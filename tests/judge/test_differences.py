@@ -47,3 +47,12 @@ def test_where_bits_or_tolerances_decide_no_bound_is_shown() -> None:
         assert found is not None
         assert len(found.first) == 4
         assert {(one.off, one.allowed, one.exact) for one in found.first} == {("", "", "")}
+
+
+def test_a_byte_that_is_no_bool_is_shown() -> None:
+    expected = torch.tensor([True, False, True])
+    actual = torch.tensor([1, 0, 255], dtype=torch.uint8).view(torch.bool)
+    found = compare_tensors(expected, actual, None, None, "output")
+    assert found is not None
+    (one,) = found.first
+    assert (one.expected, one.actual) == ("True", "True, stored as the byte 255 (a bool is 0 or 1)")

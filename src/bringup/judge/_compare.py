@@ -212,7 +212,10 @@ def _value_mismatch(
 
 
 def _element(tensor: torch.Tensor, index: list[int]) -> str:
-    return repr(tensor[tuple(index)].item())
+    value = tensor[tuple(index)]
+    if value.dtype is torch.bool and (byte := int(value.view(torch.uint8).item())) > 1:
+        return f"True, stored as the byte {byte} (a bool is 0 or 1)"
+    return repr(value.item())
 
 
 def _name(dtype: torch.dtype) -> str:
