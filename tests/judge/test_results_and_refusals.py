@@ -116,16 +116,16 @@ async def test_an_accident_is_no_refusal(pool: Bench, raised: str, passes: bool)
 
 @on_the_pool
 @pytest.mark.parametrize(
-    ("name", "source", "refusal"),
+    ("name", "refusal"),
     [
-        ("abs", DOUBLE.replace("v + v", "tl.abs(v)"), "if input.dim() >= 6: raise RuntimeError('at most five')"),
-        ("stack", "recorded", "if len(tensors) > 8: raise RuntimeError('at most eight tensors')"),
+        ("abs", "if input.dim() >= 6: raise RuntimeError('at most five')"),
+        ("stack", "if len(tensors) > 8: raise RuntimeError('at most eight tensors')"),
     ],
 )
-async def test_what_pytorch_takes_must_not_be_refused(pool: Bench, name: str, source: str, refusal: str) -> None:
+async def test_what_pytorch_takes_must_not_be_refused(pool: Bench, name: str, refusal: str) -> None:
     cases = [case for case in gate(name) if case.title.startswith("ranks: ")]
     assert len(cases) >= 2
-    source = recorded(name) if source == "recorded" else source
+    source = recorded(name)
     assert (await judged(pool, name, source, cases)).passed
     limited = re.sub(r"(def wrapper\([^)]*\)[^:]*:\n)", rf"\1    {refusal}\n", source)
     assert limited != source
