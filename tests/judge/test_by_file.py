@@ -15,7 +15,18 @@ from bringup.candidate import Candidate
 from bringup.cli.main import build_app
 from bringup.config import JudgeConfig
 from bringup.errors import ConfigError, FormatError
-from bringup.judge import JobRefused, JobTemplate, JudgeFault, JudgeJob, Measured, MeasureJob, ReplayJob, open_judge
+from bringup.judge import (
+    JobRefused,
+    JobTemplate,
+    JudgeFault,
+    JudgeJob,
+    Measured,
+    MeasureJob,
+    ReplayJob,
+    executors,
+    open_judge,
+    unavailable,
+)
 from bringup.judge._by_file import Exchange, FileJudge
 from bringup.judge.job_file import JobVerdict, VerdictFile, read_answers, read_jobs, write_jobs
 from bringup.suites import get_suite
@@ -215,6 +226,53 @@ def test_a_job_goes_there_and_its_times_come_back(tmp_path: Path) -> None:
     [known] = Exchange(here).answers.values()
     assert known.measured is not None
     assert [set(case.baselines) for case in known.measured.cases] == [{"slow"}] * 2
+
+
+def test_a_folder_of_job_files_is_judged_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "jobs"
+    for number, source in enumerate((DOUBLE, DOUBLE + "\n"), 1):
+        write_jobs(folder / f"jobs-{number:04d}.jsonl", [job(source)])
+    asked: list[str] = []
+
+    class Agreeing:
+        def __init__(self, **options: Any) -> None: ...
+
+        async def judge(self, one: JudgeJob, progress: Any = None, *, tapes: Any = None) -> Verdict:
+            asked.append(one.candidate.digest)
+            return Verdict(kind="passed", summary="agreed", cases_total=1)
+
+        async def close(self) -> None: ...
+
+        async def __aenter__(self) -> Any:
+            return self
+
+        async def __aexit__(self, *exc: object) -> None: ...
+
+    monkeypatch.setitem(executors._factories, "agreeing", Agreeing)
+    code, output, error = run("run", folder, "--executor", "agreeing", "--json")
+    assert code == 0, error
+    assert [Path(path).name for path in json.loads(output)["verdicts"]] == [
+        "jobs-0001.jsonl.verdicts", "jobs-0002.jsonl.verdicts"
+    ]  # fmt: skip
+    assert len(asked) == 2
+    code, _, error = run("run", folder, "--executor", "agreeing")
+    assert code == 0, error
+    assert len(asked) == 2  # each file has its verdict
+    code, output, error = run("import", *sorted(folder.glob("*.verdicts")), folder, "--json")
+    assert code == 0, error
+    assert json.loads(output)["waiting"] == []
+    _, _, error = run("run", folder, "--out", tmp_path / "one.verdicts")
+    assert isinstance(error, ConfigError)
+    assert "2 job files" in str(error)
+    (tmp_path / "empty").mkdir()
+    _, _, error = run("run", tmp_path / "empty")
+    assert isinstance(error, FormatError)
+
+
+def test_the_device_may_be_elsewhere() -> None:
+    target = "hip:gfx942"  # of which no machine has an engine
+    assert "cannot run here" in (unavailable(target) or "")
+    assert unavailable(target, JudgeConfig(executor="file:jobs")) is None
 
 
 def test_verdicts_for_other_jobs_are_not_imported(tmp_path: Path) -> None:

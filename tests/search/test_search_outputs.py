@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from bringup.cli._library import collect
 from bringup.cli.main import build_app
 from bringup.clients.recorded import RecordedClient
+from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import RunConfig
 from bringup.errors import BringupError, ConfigError
 from bringup.library import When
@@ -167,6 +168,31 @@ async def test_a_search_begins_with_the_best_that_is_stored(tmp_path: Path) -> N
     assert len(find_starts(config(start=str(file), warm=0), operator, tmp_path)) == 1
     elsewhere = plain.model_copy(update={"target": "cuda"})
     assert find_starts(elsewhere, operator, tmp_path) == []
+
+
+@pytest.mark.parametrize("target", ["vpe:pe64", "cuda"])
+def test_without_a_model_a_search_begins_with_what_the_recorded_dialog_came_to(tmp_path: Path, target: str) -> None:
+    """Not with what that dialog began from; a replay of recorded dialogs does that."""
+    operator = get_suite("opinfo").operator("exp")  # its recorded session repaired an earlier kernel
+    came_to = RecordingSet(find_set("vpe-pe64")).candidates(["exp"])["exp"].source
+    plain = RunConfig.model_validate(
+        {"ops": ("exp",), "target": target, "search": {"policy": "parameters", "warm": 0, "cases": {"float32": (0,)}}}
+    )
+    assert [start.source for start in find_starts(plain, operator, tmp_path)] == [came_to]
+    asked = plain.model_copy(
+        update={"target": "vpe:pe64", "search": plain.search.model_copy(update={"policy": "greedy"})}
+    )
+    assert [start.source for start in find_starts(asked, operator, tmp_path)] != [came_to]
+
+
+@pytest.mark.slow
+def test_the_embedded_default_tunes_a_kernel(tmp_path: Path) -> None:
+    outcome = command("tune", "logsumexp", "--nodes", "2", "--json", root=tmp_path)
+    assert outcome.exit_code in {0, 1}, outcome.output
+    found = json.loads(outcome.stdout)
+    assert found["nodes"][0]["result"] == "passed", found["nodes"][0]
+    assert len(found["nodes"]) == 3
+    assert command("tree", "latest", root=tmp_path).exit_code == 0
 
 
 def test_a_start_that_cannot_be_used_is_named(tmp_path: Path) -> None:

@@ -99,10 +99,10 @@ def exchange_of(where: str, runs_dir: Path | None) -> Path:
         return Path(folder).expanduser()
 
 
-def import_verdicts(file: Path, folder: Path) -> tuple[int, list[Path]]:
+def import_verdicts(files: Sequence[Path], folder: Path) -> tuple[int, list[Path]]:
     """Put verdicts where who waits for them looks; return how many are new, and job files that are not answered.
 
-    Raises FormatError for a bad file, and for verdicts on jobs that no file of the folder holds.
+    Raises FormatError for a bad file, and for verdicts on jobs that no file of the folder holds; then none is taken.
     """
     from bringup.files import write_atomically
     from bringup.judge._by_file import VERDICTS, Exchange
@@ -110,23 +110,43 @@ def import_verdicts(file: Path, folder: Path) -> tuple[int, list[Path]]:
 
     exchange = Exchange(folder)
     before = len(exchange.answers)
-    answers = read_answers(file)
-    exchange.take(answers, file)
-    data = file.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    inside = folder / f"{digest(whole.decode('utf-8', 'replace'))[:16]}{VERDICTS}"
-    try:
-        if file.resolve().parent != folder.resolve():
-            write_atomically(inside, whole)
-    except OSError as error:
-        raise EnvironmentFault(f"{inside}: cannot be written: {error.strerror}") from error
+    for file in files:
+        exchange.take(read_answers(file), file)
+    for file in files:
+        data = file.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        inside = folder / f"{digest(whole.decode('utf-8', 'replace'))[:16]}{VERDICTS}"
+        try:
+            if file.resolve().parent != folder.resolve():
+                write_atomically(inside, whole)
+        except OSError as error:
+            raise EnvironmentFault(f"{inside}: cannot be written: {error.strerror}") from error
     return len(exchange.answers) - before, exchange.waiting()
 
 
+def job_files(named: Sequence[Path]) -> list[Path]:
+    """The job files that are named, a folder's in their order. Raises FormatError for a folder without any."""
+    from bringup.judge._by_file import files_of
+
+    found: list[Path] = []
+    for path in named:
+        inside = files_of(path) if path.is_dir() else [path]
+        if not inside:
+            raise FormatError(f"{path}: no job files (jobs-0001.jsonl, ...) in it")
+        found += [file for file in inside if file not in found]
+    return found
+
+
 async def judge_all(
-    jobs: Sequence[FileJob], verdicts: VerdictFile, workers: int, executor: str, *, any_suite: bool, shows: bool
+    work: Sequence[tuple[Sequence[FileJob], VerdictFile]],
+    workers: int,
+    executor: str,
+    *,
+    any_suite: bool,
+    shows: bool,
 ) -> dict[str, str]:
-    """Judge the jobs that have no verdict yet; return by digest why one cannot be judged here.
+    """Judge the jobs of files that have no verdict yet, each for its own file of verdicts; return by digest why one
+    cannot be judged here.
 
     Raises JudgeFault when the judge fails, UnknownName for an executor.
     """
@@ -136,7 +156,8 @@ async def judge_all(
     from bringup.judge.job_file import judge_job
 
     executors.factory(executor.partition(":")[0])
-    todo = {job.digest: job for job in jobs if job.digest not in verdicts.by_job}
+    into = {job.digest: verdicts for jobs, verdicts in work for job in jobs if job.digest not in verdicts.by_job}
+    todo = {job.digest: job for jobs, _ in work for job in jobs if job.digest in into}
     refused: dict[str, str] = {}
     by_target: dict[TargetRef, list[str]] = {}
     for name, job in todo.items():
@@ -145,7 +166,7 @@ async def judge_all(
         line = bar.add_task("starting the judge", total=len(todo))
 
         def add(name: str, answer: Verdict | Measured | str) -> None:
-            verdicts.add(_entry(name, todo[name], answer))
+            into[name].add(_entry(name, todo[name], answer))
 
         async def one(judge: Judge, name: str) -> None:
             job = todo[name]

@@ -108,9 +108,13 @@ def show(file: JobFile, json_output: JsonOption = False) -> None:
 
 
 def run(
-    file: JobFile,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE|FOLDER...", help="Jobs, as `bringup jobs export` and `file:FOLDER` write them."),
+    ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file of verdicts; default: FILE.verdicts.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="The file of verdicts of one file; default: FILE.verdicts."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Judge workers.")] = 2,
     executor: Annotated[str, typer.Option(help="Who judges: `local`, or a plug-in's NAME[:OPTION].")] = "local",
@@ -119,21 +123,29 @@ def run(
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Judge the jobs of a file, and write each verdict as it comes.
+    """Judge the jobs of files, or of all job files in a folder, and write each verdict as it comes.
 
     The same command goes on after an interruption: jobs whose verdict is in the file are not judged again. Exit code 0
     when all candidates passed, 1 when not, 2 when a job cannot be judged here as it was meant.
     """
-    from bringup.cli._jobs import judge_all
+    from bringup.cli._jobs import job_files, judge_all
     from bringup.cli._output import make_console
+    from bringup.errors import ConfigError
     from bringup.judge.job_file import VerdictFile, read_jobs
 
-    work = read_jobs(file)
-    verdicts = VerdictFile.open(out or file.with_name(f"{file.name}.verdicts"))
-    refused = asyncio.run(judge_all(work, verdicts, jobs, executor, any_suite=any_suite, shows=not json_output))
-    rows = [_row(job) | _result(job, verdicts, refused) for job in work]
+    named = job_files(files)
+    if out is not None and len(named) > 1:
+        raise ConfigError("--out", f"there are {len(named)} job files", "leave it out: each gets FILE.verdicts")
+    read = [read_jobs(file) for file in named]
+    work = [
+        (own, VerdictFile.open(out or file.with_name(f"{file.name}.verdicts")))
+        for file, own in zip(named, read, strict=True)
+    ]
+    refused = asyncio.run(judge_all(work, jobs, executor, any_suite=any_suite, shows=not json_output))
+    rows = [_row(job) | _result(job, verdicts, refused) for own, verdicts in work for job in own]
     if json_output:
-        print_json({"verdicts": str(verdicts.path), "jobs": rows})
+        paths = [str(verdicts.path) for _, verdicts in work]
+        print_json({"verdicts": paths[0] if len(paths) == 1 else paths, "jobs": rows})
     else:
         from rich.table import Table
         from rich.text import Text
@@ -146,7 +158,8 @@ def run(
         console = make_console()
         console.print(table)
         passed = sum(row["verdict"] == "passed" for row in rows)
-        console.print(f"{passed} of {len(rows)} passed; verdicts in {verdicts.path}", soft_wrap=True)
+        where = ", ".join(str(verdicts.path) for _, verdicts in work[:3]) + (", ..." if len(work) > 3 else "")
+        console.print(f"{passed} of {len(rows)} passed; verdicts in {where}", soft_wrap=True)
     if refused:
         raise typer.Exit(2)
     if any(row["verdict"] != "passed" for row in rows):
@@ -154,7 +167,9 @@ def run(
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Verdicts, as `bringup jobs run` writes them.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Verdicts, as `bringup jobs run` writes them.")
+    ],
     where: Annotated[
         str, typer.Argument(metavar="FOLDER|RUN", help="The folder of `judge.executor: file:FOLDER`, or a run with it.")
     ],
@@ -168,7 +183,7 @@ def import_(
     """
     from bringup.cli._jobs import exchange_of, import_verdicts
 
-    taken, waiting = import_verdicts(file, exchange_of(where, runs_dir))
+    taken, waiting = import_verdicts(files, exchange_of(where, runs_dir))
     if json_output:
         print_json({"taken": taken, "waiting": [str(path) for path in waiting]})
         return

@@ -1,7 +1,7 @@
 """Judge a candidate: jobs, isolated workers, guards, comparison, verdict."""
 
 from bringup.judge._contents import JobRefused, SuiteRef, TargetRef
-from bringup.judge._door import Executor, Judge, executors, open_judge
+from bringup.judge._door import Executor, Judge, executors, open_judge, unavailable
 from bringup.judge._processes import JudgeFault
 from bringup.judge._warning import isolation_warning
 from bringup.judge.conformance import CheckResult, check_target
@@ -47,4 +47,5 @@ __all__ = [
     "executors",
     "isolation_warning",
     "open_judge",
+    "unavailable",
 ]  # fmt: skip

@@ -32,6 +32,11 @@ _NAME = re.compile(r"jobs-(\d+)\.jsonl")
 VERDICTS = ".verdicts"
 
 
+def files_of(folder: Path) -> list[Path]:
+    """The job files of a folder, oldest first."""
+    return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+
+
 class Exchange:
     """The folder: which questions are in its files, and which of them are answered."""
 
@@ -50,7 +55,7 @@ class Exchange:
 
     def files(self) -> list[Path]:
         """The job files, oldest first."""
-        return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+        return files_of(self.folder)
 
     def waiting(self) -> list[Path]:
         """The job files in which a question has no answer."""
@@ -117,6 +122,8 @@ class Exchange:
 
 class FileJudge:
     """Asks through a folder, and waits."""
+
+    elsewhere = True  # the device is where the verdicts come from
 
     def __init__(
         self, target: TargetRef, *, jobs: int, kernel_cache: str, option: str = "",

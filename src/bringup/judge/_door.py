@@ -10,6 +10,7 @@ from bringup.judge._contents import TargetRef, target_ref
 from bringup.judge.job import JudgeJob, Progress, Replayed, ReplayJob
 from bringup.judge.measuring import Measured, MeasureJob
 from bringup.registry import Registry
+from bringup.targets import get_target
 from bringup.verdict import Verdict
 
 
@@ -48,7 +49,10 @@ class Judge(Protocol):
 
 
 class Executor(Protocol):
-    """Runs judge jobs somewhere: a plug-in registers one under `bringup.executors`."""
+    """Runs judge jobs somewhere: a plug-in registers one under `bringup.executors`.
+
+    One that judges on other machines has an attribute `elsewhere` that is true: then this one need not have the device.
+    """
 
     def __call__(self, target: TargetRef, *, jobs: int, kernel_cache: str) -> Judge:
         """Return a judge of `jobs` candidates at once; raises UnknownName or ConfigError for the target.
@@ -64,6 +68,18 @@ executors: Registry[Judge] = Registry(
     "bringup.executors",
     {"file": "bringup.judge._by_file:FileJudge", "local": "bringup.judge._pool:JudgePool"},
 )
+
+
+def unavailable(target: str, config: JudgeConfig | None = None) -> str | None:
+    """Say why the configured executor cannot judge for a target from this machine; None where nothing is known.
+
+    Raises UnknownName, or ConfigError for the target's profile.
+    """
+    factory = executors.factory((config or JudgeConfig()).executor.partition(":")[0])
+    if getattr(factory, "elsewhere", False):
+        return None
+    reason = get_target(target).unavailable()
+    return None if reason is None else f"target {target} cannot run here: {reason}"
 
 
 def open_judge(target: str | TargetRef, config: JudgeConfig | None = None, *, jobs: int = 1) -> Judge:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bringup.clients import Client, make_client
 from bringup.config import RunConfig
 from bringup.errors import EnvironmentFault
-from bringup.judge import Judge, open_judge
+from bringup.judge import Judge, open_judge, unavailable
 from bringup.session import Budget, Parts, PromptWriter, Stop
 from bringup.session.parts import Lint, Parse
 from bringup.targets import get_target, options_of
@@ -59,9 +59,9 @@ async def assemble(config: RunConfig, run_dir: Path, client: Client | None = Non
     from bringup.suites import get_suite
 
     target = get_target(config.target)
-    reason = target.unavailable()
+    reason = unavailable(config.target, config.judge)
     if reason is not None:
-        raise EnvironmentFault(f"target {config.target} cannot run here: {reason}")
+        raise EnvironmentFault(reason)
     dialect = target.dialect()
     suite = get_suite(config.suite_spec)
     wanted = target.compile_for if config.judge.compile_for is None else config.judge.compile_for

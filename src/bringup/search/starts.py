@@ -20,6 +20,7 @@ from bringup.errors import BringupError, ConfigError
 from bringup.library import Library
 from bringup.operators import Operator
 from bringup.search.graph import Graph
+from bringup.search.policies import make_policy
 from bringup.store import Run, list_runs, open_run
 
 MOST_RUNS = 300
@@ -54,7 +55,7 @@ def find_starts(config: RunConfig, operator: Operator, root: Path) -> list[Start
     if config.search.start is not None:
         start = read_start(Path(config.search.start))
         found[start.digest] = start
-    elif config.client.name == "recorded":
+    elif config.client.name == "recorded" and make_policy(config.search.policy, config.search.options).asks_model:
         for text in recorded_starts([operator.name], config.client.path, config.target).values():
             start = Start(text, f"recordings {config.client.path or 'of the target'}")
             found[start.digest] = start

@@ -54,6 +54,7 @@ class CudaTarget(TargetDefaults):
             "name": "cuda",
             "description": "Upstream Triton on an NVIDIA GPU.",
             "rules": (*base.rules, *NVIDIA_OPTIONS),
+            "tensor_methods": (*base.tensor_methods, "copy_"),
         }
         return base.model_copy(update=update)
 

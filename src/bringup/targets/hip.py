@@ -55,6 +55,7 @@ class HipTarget(TargetDefaults):
             "name": f"hip:{self.arch}",
             "description": f"Upstream Triton on an {CHIPS[self.arch]['name']}.",
             "rules": (*base.rules, *AMD_OPTIONS),
+            "tensor_methods": (*base.tensor_methods, "copy_"),
         }
         return base.model_copy(update=update)
 
