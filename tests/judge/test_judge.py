@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 import pytest_asyncio
-from bringup_testkit import DOUBLE
+from bringup_testkit import DOUBLE, in_place, replaced
 from judge_bench import Bench
 
 from bringup.candidate import Candidate
@@ -156,9 +156,8 @@ async def test_a_view_operator_must_return_a_view(pool: Bench) -> None:
 
 
 async def test_an_in_place_operator_must_write_its_input(pool: Bench) -> None:
-    body = DOUBLE.replace("v + v", "v + 1")
-    in_place = body.replace("    x = input.contiguous()\n    y = torch.empty_like(x)", "    x = y = input")
-    assert (await judged(pool, in_place, "add_one_")).kind == "passed"
+    body = replaced(DOUBLE, "v + v", "v + 1")
+    assert (await judged(pool, in_place(body), "add_one_")).kind == "passed"
     verdict = await judged(pool, body, "add_one_")
     assert verdict.kind == "wrong"
     assert verdict.mismatch is not None
@@ -217,10 +216,12 @@ async def test_what_triton_refuses_is_a_compile_error_with_its_line(pool: Bench)
 
 
 async def test_an_exception_is_told_with_the_candidates_own_lines(pool: Bench) -> None:
-    verdict = await judged(pool, DOUBLE.replace("x.numel()", "x.nume()"))
+    source = replaced(DOUBLE, "x.numel()", "x.nume()")
+    verdict = await judged(pool, source)
     assert verdict.kind == "raised"
     assert "AttributeError" in verdict.summary
-    assert 'File "candidate.py", line 11, in wrapper' in verdict.exception
+    line = next(number for number, text in enumerate(source.splitlines(), 1) if "x.nume()" in text)
+    assert f'File "candidate.py", line {line}, in wrapper' in verdict.exception
     assert "bringup/judge" not in verdict.exception
 
 
