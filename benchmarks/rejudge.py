@@ -20,12 +20,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from _ported import ported
 from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import JudgeConfig
 from bringup.judge import JobTemplate, open_judge
 from bringup.suites import get_suite
+from bringup.targets import ported
 from bringup.verdict import Verdict
 
 
@@ -51,8 +51,8 @@ async def main() -> None:
     for name, candidate in RecordingSet(find_set(options.recordings)).candidates().items():
         if _matches(name, options.ops) and not _matches(name, options.skip):
             if name in known:
-                chosen[name] = ported(candidate, options.target)
-                changed += chosen[name] is not candidate
+                chosen[name] = Candidate(source=ported(candidate.source, options.target))
+                changed += chosen[name] != candidate
             else:
                 print(f"{name}: the suite of this torch has no such operator")
     if not chosen:

@@ -22,7 +22,6 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
-from _ported import ported
 from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import JudgeConfig
@@ -32,7 +31,7 @@ from bringup.operators import Operator
 from bringup.search.parameters import Choice, Freedom, Trial, Tuner, apply, freedom_of, space
 from bringup.suites import get_suite
 from bringup.suites.shaped import ShapedSuite
-from bringup.targets import get_target
+from bringup.targets import get_target, ported
 
 FORMAT = 2
 CALL_AGAIN = tuple(guard.id for guard in RERUNS)  # references and bounds of megabytes anew: the gate has them all
@@ -165,12 +164,12 @@ def prepared(options: argparse.Namespace) -> list[Tuned]:
     assert isinstance(suite, ShapedSuite)
     freedom = freedom_of(get_target(options.target))
     recorded = RecordingSet(find_set(options.recordings)).candidates()
-    sources = {name: ported(candidate, options.target) for name, candidate in recorded.items()}
+    sources = {name: ported(candidate.source, options.target) for name, candidate in recorded.items()}
     found: dict[str, Tuned] = {}
     for operator in suite.operators():
         if operator.name in sources and any(fnmatch.fnmatchcase(operator.name, g) for g in options.ops.split(",")):
             for dtype, cases in suite.timed(operator.name).items():
-                one = Tuned(operator, dtype, cases, sources[operator.name].source, freedom)
+                one = Tuned(operator, dtype, cases, sources[operator.name], freedom)
                 found[one.key] = one
     if options.out.exists():
         for number, text in enumerate(options.out.read_text(encoding="utf-8").splitlines(), start=1):

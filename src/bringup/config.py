@@ -131,6 +131,9 @@ class SearchConfig(Section):
     gate: Literal["always", "improvements"] = "always"
     cases: dict[str, tuple[int, ...]] = Field(default_factory=dict)  # that are timed, by dtype; empty: chosen
     against: tuple[str, ...] = ()  # baselines: eager, compile, start; empty: the target's usual ones
+    diagnose: bool = (
+        True  # say of each candidate what bounds its times: on a GPU minutes, where several workers share one
+    )
     start: str | None = None  # file of the kernel to start from; None: the best stored one
     warm: int = Field(default=3, ge=0)  # further stored kernels of the same problem that join the graph at the start
     remember: bool = True  # a model call sums up what was tried, and says what to do next, before an expansion

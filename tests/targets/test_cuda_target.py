@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import subprocess
 import sys
@@ -15,9 +16,13 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 from triton.language.extra import libdevice
 
+from bringup.candidate import Candidate
 from bringup.errors import ConfigError
-from bringup.targets import Target, cuda, get_target
+from bringup.linter import lint
+from bringup.suites import get_suite
+from bringup.targets import Target, cuda, get_target, ported
 from bringup.targets._compile import compile_with_triton, constants_in, signature_of, verified
+from bringup.targets._libdevice import AMD, NVIDIA
 
 ARCH = "BRINGUP_CUDA_ARCH"
 
@@ -198,3 +203,39 @@ def test_resources_count() -> None:
     text = "module { tt.func public @k() { %c = arith.constant dense_resource<b> : tensor<2xf32> tt.return } }"
     blob = '{-# dialect_resources: { builtin: { b: "0x040000000000803F00000040" } } #-}'
     assert constants_in(str(verified(f"{text}\n{blob}"))) == 2
+
+
+def test_a_kernel_of_the_virtual_chip_finds_its_functions_here() -> None:
+    """Copies and libdevice: recorded kernels are where a search for a GPU begins."""
+    source = """
+@triton.jit
+def kernel_tanh(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, libdevice.tanh(tl.load(x + i, mask=i < n)), mask=i < n)
+
+
+def wrapper(input):
+    x = torch.empty(input.shape, dtype=input.dtype, device=input.device)
+    x.copy_(input)
+    y = torch.empty_like(x)
+    kernel_tanh[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+    return y
+"""
+    operator = get_suite("opinfo").operator("tanh")
+    for name in ("cuda", "hip:gfx942"):
+        assert lint(Candidate(source=source), get_target(name).dialect(), operator) == []
+    unknown = source.replace("libdevice.tanh", "libdevice.brev")
+    assert lint(Candidate(source=unknown), get_target("cuda").dialect(), operator) == []
+    assert lint(Candidate(source=unknown), get_target("hip:gfx942").dialect(), operator)
+
+
+@pytest.mark.parametrize(("backend", "names"), [("cuda", NVIDIA), ("hip", AMD)])
+def test_triton_has_the_functions_of_libdevice_that_a_dialect_names(backend: str, names: tuple[str, ...]) -> None:
+    module = importlib.import_module(f"triton.language.extra.{backend}.libdevice")
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_a_launch_option_that_vpe_alone_knows_is_left_out_elsewhere() -> None:
+    source = "kernel[(n,)](x, y, enable_scatter_stores=True, BLOCK=64)\n"
+    assert ported(source, "vpe:pe64") == source
+    assert ported(source, "cuda") == "kernel[(n,)](x, y, BLOCK=64)\n"

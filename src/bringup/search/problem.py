@@ -33,6 +33,7 @@ class Problem:
     seed: int
     modelled: bool  # the target's clock is a model: times do not vary, and the start is the reference
     against: tuple[str, ...] = ()
+    diagnose: bool = True
     failures: int = 1
     target: str = ""
     facts: dict[str, object] = field(default_factory=dict)  # of the chip
@@ -55,7 +56,7 @@ class Problem:
                 baselines.append(Baseline(name=name))
             elif start is not None and not self.modelled:  # a modelled time is taken once, with the start itself
                 baselines.append(Baseline(name=START, source=start))
-        return MeasureJob(judge=judge, against=tuple(baselines))
+        return MeasureJob(judge=judge, against=tuple(baselines), diagnose=self.diagnose)
 
 
 def make_problem(config: RunConfig, operator: Operator) -> Problem:
@@ -82,6 +83,7 @@ def make_problem(config: RunConfig, operator: Operator) -> Problem:
         seed=config.seed,
         modelled=modelled,
         against=search.against or usual,
+        diagnose=search.diagnose,
         failures=config.judge.failures,
         target=config.target,
         facts=_facts(target),

@@ -22,6 +22,7 @@ from bringup.operators import Operator
 from bringup.search.graph import Graph
 from bringup.search.policies import make_policy
 from bringup.store import Run, list_runs, open_run
+from bringup.targets import ported
 
 MOST_RUNS = 300
 """Stored runs that are looked at, the latest."""
@@ -62,7 +63,9 @@ def find_starts(config: RunConfig, operator: Operator, root: Path) -> list[Start
     searched, covered = _of_runs(config, operator, root)
     shipped = list(_shipped(config, operator))
     here = [start for start, target in shipped if target == config.target]
-    elsewhere = [start for start, target in shipped if target != config.target]
+    elsewhere = [
+        Start(ported(start.source, config.target), start.origin) for start, target in shipped if target != config.target
+    ]
     for start in [*here, *_of_library(operator, config.target), *covered, *elsewhere]:
         if not found or start.digest in found:
             found.setdefault(start.digest, start)

@@ -21,6 +21,7 @@ from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError
 from bringup.targets._base import TargetDefaults
 from bringup.targets._cuda_driver import WARP, devices
+from bringup.targets._libdevice import NVIDIA, with_libdevice
 from bringup.targets._options import NVIDIA_OPTIONS
 
 ARCH = "BRINGUP_CUDA_ARCH"  # tells the capability to processes that see no GPU: guests and compilers
@@ -56,7 +57,7 @@ class CudaTarget(TargetDefaults):
             "rules": (*base.rules, *NVIDIA_OPTIONS),
             "tensor_methods": (*base.tensor_methods, "copy_"),
         }
-        return base.model_copy(update=update)
+        return with_libdevice(base.model_copy(update=update), NVIDIA)
 
     def facts(self) -> dict[str, Any]:
         """Return what the driver says of the device; empty where there is none."""

@@ -12,6 +12,7 @@ from bringup.device import Engine
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError, EnvironmentFault
 from bringup.targets._base import TargetDefaults
+from bringup.targets._libdevice import AMD, with_libdevice
 from bringup.targets._options import AMD_OPTIONS
 
 # Published by AMD: data sheets of the Instinct MI300X and MI355X, CDNA 3 and CDNA 4 white papers.
@@ -57,7 +58,7 @@ class HipTarget(TargetDefaults):
             "rules": (*base.rules, *AMD_OPTIONS),
             "tensor_methods": (*base.tensor_methods, "copy_"),
         }
-        return base.model_copy(update=update)
+        return with_libdevice(base.model_copy(update=update), AMD)
 
     def facts(self) -> dict[str, Any]:
         """Published figures of the chip."""

@@ -15,6 +15,7 @@ from bringup.device import Engine, Kernel
 from bringup.dialect import Dialect, Limits
 from bringup.errors import ConfigError
 from bringup.targets._base import TargetDefaults, compile_log
+from bringup.targets._libdevice import language_rules
 
 if TYPE_CHECKING:
     from bringup.vpe.profile_model import Profile
@@ -79,7 +80,7 @@ class SimulatedTarget(TargetDefaults):
                     chip.alignment_text,
                     *chip.note_texts,
                     *_generated_rules(chip),
-                    *_language_rules(base.rules, functions),
+                    *language_rules(base.rules, functions),
                 ),
             }
         )
@@ -174,9 +175,3 @@ def _generated_rules(chip: Profile) -> tuple[str, ...]:
             "(above 3.4e38) is an fp64 constant to Triton, and is refused: write it as a product or by its bits."
         )
     return tuple(found)
-
-
-def _language_rules(rules: tuple[str, ...], functions: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave out what upstream's rules say of functions that libdevice supplies here, or that the chip lacks."""
-    left_out = ("There is no tanh", *(["tl.device_assert"] if "tl.device_assert" not in functions else []))
-    return tuple(rule for rule in rules if not rule.startswith(left_out))
