@@ -114,6 +114,7 @@ class Environment(Record):
     guards: tuple[str, ...] = ()
     compile_for: tuple[str, ...] = ()
     keep_going: bool = False
+    device_modes: tuple[str, ...] = ()  # `race`, `blocking`: how the device ran because a variable asked for it
     isolation: Any = ""  # which protections of the guest were on, which were missing and why
     references: dict[str, Any] = Field(default_factory=dict)  # instructions and threads that they were computed with
     # of the cases that passed: the dtypes of each argument's tensors, by position ("0") or keyword ("out")

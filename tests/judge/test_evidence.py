@@ -74,6 +74,7 @@ def test_another_failing_case_is_a_difference() -> None:
         ({"guards": ("fresh",)}, "guard reads is off now"),
         ({"guards": ("fresh", "reads", "near")}, "guard near is new"),
         ({"isolation": "process"}, "isolation is another"),
+        ({"device_modes": ("race",)}, "mode race of the device is on now"),
     ],
 )
 def test_other_circumstances_are_said(changes: dict[str, object], said: str) -> None:

@@ -4,12 +4,14 @@ a third chip beside those that ship, whose device is the simulator of `vpe` seen
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from bringup.device import Call, Engine, Kernel
+from bringup.device import Call, Engine, Fault, Kernel
 from bringup.dialect import Dialect, load_dialect
 from bringup.errors import ConfigError, UnknownOperator
 from bringup.operators import CallShape, DocNode, Operator, PromptWords
@@ -169,7 +171,11 @@ def _chip() -> Any:
 
 
 class ThirdEngine:
-    """Passes everything on to a simulator, but for what real chips lack: a map of written bytes."""
+    """Passes everything on to a simulator, but for what real chips lack: a map of written bytes.
+
+    Its counters say which of the modes that a user may ask for were on. A launch with a constant called STOPPED breaks
+    its context, one with GONE leaves a chip that no process finds again, and with LOST it says that it has failed.
+    """
 
     exact = False  # a launch counts for all of the storages that it was given
 
@@ -178,17 +184,50 @@ class ThirdEngine:
 
         self.simulator = VpeEngine(_chip())
         self.alignment = 256
+        self.stopped = False
+        self.gone = Path(os.environ["HOME"], "gone")
 
     def __getattr__(self, name: str) -> Any:
         if name == "simulator":
             raise AttributeError(name)
         return getattr(self.simulator, name)
 
+    def start(self, describe: Callable[[int], str]) -> None:
+        if self.gone.exists():
+            raise RuntimeError("the third chip does not answer")
+        self.simulator.start(describe)
+
+    def broken(self) -> bool:
+        return self.stopped
+
+    def begin(self, mode: dict[str, Any]) -> None:
+        self.simulator.begin(mode)
+        self.modes = {name: bool(mode.get(name)) for name in ("race", "blocking")}
+
+    def counters(self) -> list[dict[str, Any]]:
+        return [{**one, **self.modes} for one in self.simulator.counters()]
+
     def launch(self, call: Call) -> str:
         import numpy as np
 
+        self.stopped |= bool(call.constants.keys() & {"STOPPED", "GONE", "LOST"})
+        if "LOST" in call.constants:
+            raise Fault("lost", "the third chip has failed: its memory is worn out")
+        if "GONE" in call.constants:
+            self.gone.touch()
+        if self.stopped:
+            raise Fault("fault", "a kernel was stopped: nobody knows why")
         blocks = [b and replace(b, written_by=np.ones(b.nbytes, np.uint8)) for b in call.blocks]
         return self.simulator.launch(replace(call, blocks=blocks))
+
+
+class MovingTarget(ThirdTarget):
+    """The third chip with a copy engine that may make results."""
+
+    name = "moving"
+
+    def dialect(self) -> Dialect:
+        return super().dialect().model_copy(update={"name": "moving", "copies": "move"})
 
 
 class ClockedTarget(ThirdTarget):
@@ -201,7 +240,12 @@ class ClockedTarget(ThirdTarget):
 
 
 class ClockedEngine(ThirdEngine):
+    """A launch with a constant called WORN fails when it is repeated."""
+
     def prepare(self, call: Call) -> Callable[[], object]:
+        if "WORN" in call.constants:
+            self.stopped = True
+            raise Fault("lost", "the clocked chip has failed: its memory is worn out")
         return lambda: self.launch(call)
 
     def stopwatch(self) -> HostWatch:

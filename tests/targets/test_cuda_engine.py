@@ -15,7 +15,7 @@ import torch
 from bringup.device import Call, Engine, Fault, Kernel, space
 from bringup.device.memory import Block
 from bringup.targets import get_target
-from bringup.targets._cuda_driver import CudaError, Driver, Function, launch_attributes
+from bringup.targets._cuda_driver import LOST, CudaError, Driver, Function, launch_attributes
 from bringup.targets._cuda_engine import CONGRUENT, CudaEngine, Gpu
 
 ILLEGAL = 700
@@ -228,6 +228,25 @@ def test_a_fault_names_the_kernel_and_breaks_the_engine() -> None:
             again()
     engine.release(made)  # never raises
     assert engine.counters() == []
+
+
+@pytest.mark.parametrize("code", sorted(LOST))
+@pytest.mark.parametrize("when", ["waiting", "launching", "loading"])
+def test_a_device_that_has_failed_is_no_kernels_fault(code: int, when: str) -> None:
+    driver = FakeDriver(parameters=2)
+    engine = started(driver)
+    made, kernel = block(engine, space.BASE, 64), loaded(engine)
+    engine.launch(call(kernel, [], []))
+    driver.pending, driver.refuse = (code, 0) if when == "waiting" else (0, code)
+    if when == "loading":
+        kernel = loaded(engine)
+    with pytest.raises(Fault) as caught:
+        engine.synchronize() if when == "waiting" else engine.launch(call(kernel, [], []))
+    assert caught.value.kind == "lost"
+    assert caught.value.text.startswith(f"CUDA device 0 has failed: words (CUDA_ERROR_{code}")
+    assert "kernel" not in caught.value.short
+    assert engine.broken()
+    engine.release(made)
 
 
 def test_a_fault_after_several_kernels_names_them() -> None:

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from bringup.device.memory import Block
 
-FaultKind = Literal["fault", "launch", "memory", "time"]
+FaultKind = Literal["fault", "launch", "memory", "time", "lost"]
 
 
 class Fault(Exception):
     """What stopped the device. `short` is what the guest may know: it holds no data.
 
     Kinds: `fault`, a kernel was stopped; `launch`, a launch broke a rule before it ran; `memory`, there is no more;
-    `time`, the call's kernels took longer than they may by the device's own measure.
+    `time`, the call's kernels took longer than they may by the device's own measure; `lost`, the device itself has
+    failed, which no kernel does: there is no verdict, but an error of the environment.
     """
 
     def __init__(self, kind: FaultKind, text: str, short: str = "", dump: str = "") -> None:
@@ -107,7 +108,11 @@ class Engine(Protocol):
         ...
 
     def begin(self, mode: dict[str, Any]) -> None:
-        """A case begins: `order` (seed of the programs' order or None), `profile` (whether to count)."""
+        """A case begins: `order` (seed of the programs' order or None), `profile` (whether to count).
+
+        Where the user asks for them, `race` (two programs that touch the same byte are a fault) and `blocking` (wait
+        after each launch) are true; a device that has no such mode takes no notice.
+        """
         ...
 
     def counters(self) -> list[dict[str, Any]]:

@@ -47,7 +47,8 @@ class Prepared:
                     self._keep(Command(code), memoryview(body))
             execution.finish()
             if execution.error is not None:
-                raise Fault("launch", f"the tape cannot be run again: {execution.error['text']}")
+                text, lost = execution.error["text"], execution.error["kind"] == "lost"
+                raise Fault("lost", text) if lost else Fault("launch", f"the tape cannot be run again: {text}")
             self.written = self._writes() if written is None else frozenset(written)
             for base, data in tape.inputs:
                 if base in self.written:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bringup.device.account import Broken
 from bringup.device.engine import Fault
-from bringup.device.execution import Execution
+from bringup.device.execution import Execution, noted
 from bringup.device.machine import Machine
 from bringup.device.memory import Memory
 from bringup.device.prepared import launchers_of
@@ -30,7 +30,9 @@ def replay(machine: Machine, request: dict[str, Any], payload: memoryview) -> di
                 break
             results.append(digest_of([machine.engine.read(machine.memory.at(b), n) for b, n in tape.storages if n]))
         same = bool(results) and all(result == tape.result for result in results)
-    except (BadTape, Malformed, Fault, Broken) as error:
+    except Fault as fault:
+        wrong = noted(fault, 0)
+    except (BadTape, Malformed, Broken) as error:
         wrong = {"kind": "launch", "text": str(error), "short": str(error), "dump": ""}
     answer = {
         "seconds": seconds,

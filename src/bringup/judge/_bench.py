@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bringup.device import Fault, Stopwatch, TimedEngine
+from bringup.device.execution import noted
 from bringup.device.machine import Machine
 from bringup.device.prepared import Prepared
 from bringup.device.sharing import alone, beside_others
@@ -41,6 +42,8 @@ def measure(machine: Machine, request: dict[str, Any], payload: memoryview) -> t
         results = _Bench(machine, request).run(_tapes(request, payload), answer)
     except (BadTape, Fault) as error:
         answer["error"] = str(error)
+        if isinstance(error, Fault) and error.kind == "lost":
+            answer["error"] = noted(error, 0)
     except Exception as error:  # no memory for another copy of the inputs, say
         answer["error"] = f"{type(error).__name__}: {error}"[:2000]
     answer["replace"] = machine.engine.broken()

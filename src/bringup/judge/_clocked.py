@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bringup.device.sharing import WAIT_SECONDS
 from bringup.judge._bench import deadline
 from bringup.judge._case import CaseJudge, tape_name
-from bringup.judge._device import Device, DeviceLost
+from bringup.judge._device import DeviceLost
 from bringup.judge._measuring import NOTHING_TIMED, baseline_job, idle_note
 from bringup.judge._player import pack
 from bringup.judge._turns import Side, doubts, times_of
@@ -115,10 +115,7 @@ class Clocked:
         try:
             answer, data = self._measure(tapes, known)
         except DeviceLost as lost:
-            self.referee.lose_device()
             return str(lost)
-        if answer["replace"]:
-            self.referee.lose_device()
         if answer["error"]:
             return str(answer["error"])
         if not answer["same"] and (wrong := self._recheck(case, answer, data)) is not None:
@@ -144,9 +141,7 @@ class Clocked:
         references = [baseline.name for baseline in job.against if not baseline.source]
         compiling = referee.compiling(self.assignment, lambda: referee.worker(job.limits))
         try:
-            if referee.device is None:
-                referee.device = Device(referee.devices, compiling.answer)
-            referee.device.compile = compiling.answer
+            device = referee.start_device(compiling.answer)
             request = {
                 "tapes": [[name, len(tape)] for name, tape in tapes.items()],
                 "references": references,
@@ -159,7 +154,14 @@ class Clocked:
             }
             patience = COMPILE_SECONDS if COMPILE in references else job.limits.compile_seconds
             until = deadline(job.timing, len(tapes) + len(references), patience) + WAIT_SECONDS
-            return referee.device.measure(request, list(tapes.values()), until)
+            try:
+                answer, data = device.measure(request, list(tapes.values()), until)
+            except DeviceLost:
+                referee.renew_device(compiling.answer)
+                raise
+            if answer["replace"]:
+                referee.renew_device(compiling.answer)
+            return answer, data
         finally:
             compiling.close()
 

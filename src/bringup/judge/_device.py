@@ -30,7 +30,7 @@ class DeviceLost(Exception):
 
 
 class DeviceFault(Exception):
-    """A device process cannot be started: the environment's failure."""
+    """A device process cannot be started, or its device has failed: the environment's failure."""
 
 
 class Device:
@@ -157,6 +157,9 @@ class Device:
                 raise DeviceLost("the device process does not answer", hangs=True)
             header, payload = self._frame()
             if "compile" not in header:
+                error = header.get("error")
+                if isinstance(error, dict) and error.get("kind") == "lost":
+                    raise DeviceFault(str(error["text"]))
                 return header, payload
             self._answer(header)
 

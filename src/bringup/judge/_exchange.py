@@ -13,7 +13,7 @@ from bringup.device import frames, space
 from bringup.device.sharing import beside_others
 from bringup.judge import _codec
 from bringup.judge._case import Asked, CaseJudge, tape_name
-from bringup.judge._device import Device, DeviceFault, DeviceLost
+from bringup.judge._device import DeviceFault, DeviceLost
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._memory import OUT_OF_MEMORY, memory_kills
 from bringup.judge._outcome import Outcome, cheated, raised_line
@@ -126,7 +126,7 @@ class Exchange:
             done, data = device.end(storages, outputs, deadline + (0.0 if lost is None else GRACE_SECONDS))
         self.phases.move(self.compiling.seconds - before, "compiler")
         if done["replace"]:
-            self._drop()
+            self._renew_device()
         if done["tape"] and lost is None:
             data = self._keep_tape(case, data, done["tape"])
         self.launches += int(done["account"]["launches"])
@@ -231,12 +231,11 @@ class Exchange:
     def _start(self, seconds: float) -> Outcome | None:
         """Start a guest, and a device process where there is none."""
         job, referee, began = self.job, self.referee, time.monotonic()
-        if referee.device is None:
-            referee.device = Device(referee.devices, self.compiling.answer)
+        old, device = referee.device, referee.start_device(self.compiling.answer)
+        if old is None:
             self.device_ms = (time.monotonic() - began) * 1e3
             began = time.monotonic()
-        referee.device.compile = self.compiling.answer
-        stream = referee.device.next_guest(self.job.candidate.source, job.limits.memory_mb << 20)
+        stream = device.next_guest(self.job.candidate.source, job.limits.memory_mb << 20)
         deadline = time.monotonic() + seconds + GRACE_SECONDS
         try:
             self.runner = referee.worker(job.limits, stream)
@@ -245,7 +244,7 @@ class Exchange:
         self.isolation, self.reached = self.runner.isolation, space.MIDDLE
         try:
             self.runner.send({"source": self.job.candidate.source, "compile_for": job.compile_for}, (), deadline)
-            reply, _ = self.runner.receive(deadline, {referee.device.fd: referee.device.serve})
+            reply, _ = self.runner.receive(deadline, {device.fd: device.serve})
             check_reply(reply)
         except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
             return self._lost(error, seconds, deadline)
@@ -282,7 +281,7 @@ class Exchange:
             raise DeviceFault(OUT_OF_MEMORY)
         output = self.runner.output if self.runner is not None else ""
         starved = self.waiting is not None and self.waiting.starved(seconds)
-        self._drop()
+        self._renew_device()
         if lost.hangs:
             self.starved = starved
             return Outcome("timed_out", f"no result after {seconds:g} s: the device is still at work", log=output)
@@ -293,6 +292,11 @@ class Exchange:
         runner, self.runner = self.runner, None
         self._close(runner)
         self.referee.lose_device()
+
+    def _renew_device(self) -> None:
+        """Give up guest and device process, and start another one of the latter; see `Referee.renew_device`."""
+        self._drop()
+        self.referee.renew_device(self.compiling.answer)
 
     def close(self) -> None:
         """End guest and compiler; both start again where they are needed."""

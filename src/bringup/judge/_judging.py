@@ -14,6 +14,7 @@ from bringup.accuracy import Limits
 from bringup.judge import _codec
 from bringup.judge._case import CaseJudge, Expected, limits_of, tape_name
 from bringup.judge._compile_log import explained
+from bringup.judge._device_modes import device_modes
 from bringup.judge._exchange import Exchange
 from bringup.judge._others import CRASHES, different, look_on, sorts
 from bringup.judge._outcome import Outcome
@@ -274,6 +275,7 @@ class Judging:
             with self.phases("references"):
                 in_order = not self.operator.mutates and case.rearranges
         return {
+            **dict.fromkeys(device_modes(), True),
             # An `out=` or in-place case is there to be written.
             "read_only": "mutation" in self.guards and not (self.operator.mutates or case.inputs.requires),
             "arguments": case.placed() if in_order else None,

@@ -17,6 +17,7 @@ from bringup import __version__
 from bringup.candidate import digest
 from bringup.config import DEVICES
 from bringup.judge._contents import JobRefused, TargetRef, local_operator, local_target, suite_ref
+from bringup.judge._device_modes import VARIABLES, device_modes
 from bringup.judge._kernels import kernels_folder, user_cache
 from bringup.judge._processes import ForkServer, JudgeFault, Slot, SlotLost, process_environment
 from bringup.judge._scratch import Scratch
@@ -160,6 +161,7 @@ class JudgePool:
             guards=job.guards,
             compile_for=job.compile_for,
             keep_going=job.report.keep_going,
+            device_modes=device_modes(),
         )
 
     # Once for the pool: its processes keep the target and the packages that they have loaded.
@@ -206,7 +208,11 @@ class JudgePool:
                 # What has been found out of the installed torch is kept in the user's cache, once for all referees.
                 {
                     **environment,
-                    **{name: os.environ[name] for name in HOST_ENVIRONMENT if name in os.environ},
+                    **{
+                        name: os.environ[name]
+                        for name in (*HOST_ENVIRONMENT, *VARIABLES.values())
+                        if name in os.environ
+                    },
                     "CUDA_VISIBLE_DEVICES": "",
                     DEVICES: os.environ.get("CUDA_VISIBLE_DEVICES", "all"),  # for profilers, which it starts
                     "ROCR_VISIBLE_DEVICES": "",

@@ -25,7 +25,7 @@ from bringup.errors import EnvironmentFault
 from bringup.judge import _codec
 from bringup.judge._case import arithmetic_of
 from bringup.judge._compiling import Compiling
-from bringup.judge._device import Device, DeviceFault
+from bringup.judge._device import Compile, Device, DeviceFault
 from bringup.judge._guest import Guest
 from bringup.judge._judging import Judging
 from bringup.judge._kernels import KernelStore
@@ -101,6 +101,7 @@ class Referee:
                 except frames.Closed:
                     return
                 except (DeviceFault, SandboxFault, EnvironmentFault) as fault:
+                    self.lose_device()
                     self.answer(Answer(fault=str(fault)))
                 except Exception:
                     # Not the candidate's fault: the main process reports it as an internal error.
@@ -146,6 +147,25 @@ class Referee:
         if self.device is not None:
             self.device.close()
             self.device = None
+
+    def start_device(self, compile: Compile) -> Device:
+        """Return the device process, started where there is none; `compile` answers its requests for kernels.
+
+        Raises DeviceFault.
+        """
+        if self.device is None:
+            self.device = Device(self.devices, compile)
+        self.device.compile = compile
+        return self.device
+
+    def renew_device(self, compile: Compile) -> None:
+        """Start another device process in the place of one that is broken.
+
+        Where none starts, the device has failed, and not what ran on it: a device that is gone often says no more than
+        that a kernel was stopped. Raises DeviceFault.
+        """
+        self.lose_device()
+        self.start_device(compile)
 
     def suite(self, spec: str) -> Suite:
         """Return a suite by name, made once: a job names files that it has brought along by their contents."""

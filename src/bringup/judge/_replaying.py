@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from bringup.device.tape import BadTape, unpack
-from bringup.judge._device import Device, DeviceLost
+from bringup.judge._device import DeviceLost
+from bringup.judge._device_modes import device_modes
 from bringup.judge.job import Replayed, ReplayJob
 
 if TYPE_CHECKING:
@@ -24,12 +25,10 @@ def replay(referee: Referee, job: ReplayJob, assignment: Assignment) -> Replayed
         return Replayed(error=f"{job.tape}: {error}")
     compiling = referee.compiling(assignment, lambda: referee.worker(job.limits))
     try:
-        if referee.device is None:
-            referee.device = Device(referee.devices, compiling.answer)
-        referee.device.compile = compiling.answer
+        device = referee.start_device(compiling.answer)
         deadline = time.monotonic() + job.limits.candidate_seconds
-        mode = {"profile": True, "order": job.order}
-        answer = referee.device.replay(data, job.times, job.limits.memory_mb << 20, mode, deadline)
+        mode = {"profile": True, "order": job.order, **dict.fromkeys(device_modes(), True)}
+        answer = device.replay(data, job.times, job.limits.memory_mb << 20, mode, deadline)
     except DeviceLost as lost:
         referee.lose_device()
         return Replayed(about=about, error=str(lost))

@@ -35,6 +35,7 @@ class Evidence(Record):
     seed: int = 0
     fresh_seed: int | None = None  # of the guards that draw
     keep_going: bool = False
+    device_modes: tuple[str, ...] = ()  # that variables asked for: `race`, `blocking`
     kind: VerdictKind
     guard: str = ""
     failing: CaseId | None = None
@@ -131,7 +132,7 @@ def differences(before: Evidence, after: Evidence) -> list[str]:
 
 
 def circumstances(before: Evidence, after: Evidence) -> list[str]:
-    """Say what was different about the two judgements: versions, target, guards, isolation."""
+    """Say what was different about the two judgements: versions, target, guards, modes of the device, isolation."""
     found = [
         f"{name} {before.versions.get(name, 'none')}, now {after.versions.get(name, 'none')}"
         for name in sorted(set(before.versions) | set(after.versions))
@@ -143,6 +144,8 @@ def circumstances(before: Evidence, after: Evidence) -> list[str]:
         found.append(f"the figures of {before.target} have changed")
     if set(before.guards) != set(after.guards):
         found += _changed("guard", before.guards, after.guards)
+    found += [f"mode {mode} of the device is off now" for mode in before.device_modes if mode not in after.device_modes]
+    found += [f"mode {mode} of the device is on now" for mode in after.device_modes if mode not in before.device_modes]
     if before.isolation != after.isolation:
         found.append("the worker's isolation is another")
     return found

@@ -30,7 +30,10 @@ _COOPERATIVE, _CLUSTER, _CLUSTER_POLICY, _SPREAD = 2, 4, 5, 1  # of a launch
 _LARGEST_PORTABLE_CLUSTER = 8
 
 # Errors that a context does not survive: a kernel was stopped, or nothing can be known any more.
-STICKY = frozenset({214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999})
+STICKY = frozenset({700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999})
+# Errors of the device itself, which no kernel brings about: it is unavailable (46), not there (100, 101), not licensed
+# (102) or not ready (802), or its memory (214), its links (220) or a unit of its own (226) have failed.
+LOST = frozenset({46, 100, 101, 102, 214, 220, 226, 802})
 OUT_OF_MEMORY = 2
 
 
@@ -44,7 +47,12 @@ class CudaError(Exception):
     @property
     def sticky(self) -> bool:
         """Whether the context is lost."""
-        return self.code in STICKY
+        return self.code in STICKY or self.lost
+
+    @property
+    def lost(self) -> bool:
+        """Whether the device is, whatever ran on it."""
+        return self.code in LOST
 
 
 class _Attribute(ctypes.Structure):

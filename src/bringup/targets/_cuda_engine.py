@@ -371,6 +371,9 @@ class CudaEngine:
 
     def _lose(self, error: CudaError) -> Fault:
         """The context is gone: remember why. No data is in the text."""
+        if error.lost:
+            self._lost = Fault("lost", f"CUDA device {self.number} has failed: {error}")
+            return self._lost
         names = [f"'{name}'" for name in self._since]
         advice = ""
         if not names:
