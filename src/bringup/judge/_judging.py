@@ -137,6 +137,7 @@ class Judging:
         if (
             "launches" in self.guards
             and self.needs_launch
+            and not self.referee.moves  # there, what copies have made counts
             and not self.exchange.launches
             and any(not case.inputs.raises and not case.trivial() for case in passed)
         ):

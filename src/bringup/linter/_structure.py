@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from bringup.linter._module import PROVIDED, Zone, decorator_name, dotted
-from bringup.linter._operators import computes
+from bringup.linter._operators import computes, moves
 from bringup.linter._rule import Context, Rule
 from bringup.operators import CallShape
 from bringup.verdict import Violation
@@ -208,6 +208,8 @@ class RequiresKernel(Rule):
         wrapper = module.functions.get("wrapper")
         if wrapper is None or not computes(context.operator):
             return
+        if context.dialect.copies == "move" and moves(context.operator):
+            return  # the chip's copies may make that result
         if not module.jit:
             yield self.at(context, wrapper, "there is no kernel: the module has no @triton.jit function")
             return
