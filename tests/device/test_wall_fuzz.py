@@ -5,6 +5,7 @@ touches nothing that was not named to it.
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 from collections.abc import Callable
@@ -23,7 +24,11 @@ X = torch.arange(64, dtype=torch.float32)
 CANARY = bytes(range(256)) * 8
 KINDS = {"rule", "fault", "launch", "memory"}
 
-bounded = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+TIMES = int(os.environ.get("BRINGUP_FUZZ_TIMES", "1"))  # as many examples: `benchmarks/fuzz.py` asks for more
+
+
+def bounded(examples: int) -> settings:
+    return settings(max_examples=examples * TIMES, suppress_health_check=list(HealthCheck))
 
 
 class Round:
@@ -68,7 +73,7 @@ def next_call_is_fine(bench: Bench) -> None:
 # Bytes and commands ------------------------------------------------------------------------------------------
 
 
-@bounded
+@bounded(60)
 @given(st.lists(st.binary(max_size=200), max_size=4))
 def test_any_bytes(shared_bench: Bench, parts: list[bytes]) -> None:
     around = Round(shared_bench)
@@ -122,7 +127,7 @@ def mutations(draw: st.DrawFn) -> Callable[[bytes], bytes]:
     return mutate
 
 
-@settings(bounded, max_examples=250)
+@bounded(250)
 @given(st.lists(st.tuples(st.sampled_from(Command), mutations()), min_size=1, max_size=4))
 def test_mutated_commands(shared_bench: Bench, commands: list[tuple[Command, Callable[[bytes], bytes]]]) -> None:
     bench = shared_bench
@@ -140,7 +145,7 @@ def test_mutated_commands(shared_bench: Bench, commands: list[tuple[Command, Cal
 NUMBERS = st.integers(-(1 << 63), (1 << 63) - 1) | st.sampled_from([0, 1, 2, 64, 1 << 20, 1 << 31, -1, (1 << 62) + 1])
 
 
-@settings(bounded, max_examples=150)
+@bounded(150)
 @given(
     st.integers(0, 255),
     st.lists(st.tuples(NUMBERS, NUMBERS), max_size=5),
@@ -172,7 +177,7 @@ JSON = st.recursive(
 )
 
 
-@settings(bounded, max_examples=120)
+@bounded(120)
 @given(st.sampled_from(["text", "source", "options", "args", "constants", None]), JSON, st.booleans())
 @example("text", "\ud800", False)
 @example("args", [["x", "*fp32"]] * 100, False)
@@ -275,7 +280,7 @@ def text_mutations(draw: st.DrawFn) -> Callable[[str], str]:
     return mutate
 
 
-@settings(bounded, max_examples=150)
+@bounded(150)
 @given(st.sampled_from(["kernel_double", "kernel_rows", "kernel_writes_far"]), text_mutations())
 def test_mutated_texts(shared_bench: Bench, name: str, mutate: Callable[[str], str]) -> None:
     bench = shared_bench
