@@ -9,9 +9,9 @@ import pytest
 from bringup.dialect import Dialect
 from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS
 from bringup.operators import CallShape, DocNode, Operator
-from bringup.prompts import asked, feedback_prompt, first_prompt, refine_prompt, samples
+from bringup.prompts import LIMITS, asked, feedback_prompt, first_prompt, refine_prompt, samples
+from bringup.prompts._calls import call_texts
 from bringup.prompts._docs import condensed, documents
-from bringup.prompts._render import _calls
 from bringup.prompts._text import compiler_log
 from bringup.suites import get_suite
 from bringup.suites.audit import FAMILIES
@@ -87,11 +87,55 @@ def test_calls_are_shown_with_types(operator: Operator, dialect: Dialect) -> Non
     several = einsum.model_copy(update={"signature": "f(x); f(y, z)"})  # only the second takes two
     assert "`wrapper(y: str, z: list[Tensor])`" in first_prompt(several, (), dialect, target="t").text
     unclear = einsum.model_copy(update={"signature": "f(x, w); f(y, z)"})
-    assert "`wrapper(a0: str, a1: list[Tensor])`" in first_prompt(unclear, (), dialect, target="t").text
+    assert "`wrapper(str, list[Tensor])`" in first_prompt(unclear, (), dialect, target="t").text
     starred = einsum.model_copy(update={"signature": "f(x, *shape); f(y, z)"})
-    assert "`wrapper(a0: str, a1: list[Tensor])`" in first_prompt(starred, (), dialect, target="t").text
-    starred = einsum.model_copy(update={"signature": "f(equation, *operands)"})
-    assert "`wrapper(equation: str, a1: list[Tensor])`" in first_prompt(starred, (), dialect, target="t").text
+    assert "`wrapper(str, list[Tensor])`" in first_prompt(starred, (), dialect, target="t").text
+
+
+def test_what_a_call_is_named_after(operator: Operator) -> None:
+    def texts(signature: str, *types: str, keywords: tuple[str, ...] = (), doc: str = "") -> list[str]:
+        shape = CallShape(positional=len(types) - len(keywords), keywords=keywords, types=types)
+        return call_texts(operator.model_copy(update={"signature": signature, "call_shapes": (shape,)}), doc)
+
+    assert texts("f(equation, *operands)", "str", "list[Tensor]") == ["wrapper(equation: str, *operands: list[Tensor])"]
+    assert texts("f(input, *size)", "Tensor", "int", "tuple[int | str, ...] | int") == [
+        "wrapper(input: Tensor, *size: int | tuple[int | str, ...])"
+    ]
+    both = "max(input) -> Tensor; max(input, dim, keepdim=False) -> Tensor; max(input, other, *, out=None) -> Tensor"
+    assert texts(both, "Tensor", "Tensor | int") == [
+        "wrapper(input: Tensor, other: Tensor)",
+        "wrapper(input: Tensor, dim: int)",
+    ]
+    assert texts("pow(input, exponent); pow(self, exponent)", "float", "Tensor") == [
+        "wrapper(self: float, exponent: Tensor)"
+    ]
+    # A keyword that only one form has decides between equals, and one that is a position's name rules a form out.
+    assert texts("f(x, a); f(x, b, *, c)", "Tensor", "str", "int", keywords=("c",)) == [
+        "wrapper(x: Tensor, b: str, c=int)"
+    ]
+    assert texts("f(x, r); f(r, *)", "Tensor", "int", keywords=("r",)) == ["wrapper(x: Tensor, r=int)"]
+    # A docstring names what the signature lacks.
+    described = "Text.\n\nArgs:\n    mat1 (Tensor): a\n        more (of it)\n\n    mat2 (Tensor): b\n    how (str): c\n"
+    assert texts("mm(self, mat2)", "Tensor", "Tensor", "str", doc=described) == [
+        "wrapper(self: Tensor, mat2: Tensor, how: str)"
+    ]
+
+
+@pytest.mark.parametrize("name", ["opinfo", "aten"])
+def test_no_prompt_names_an_argument_by_its_number(name: str) -> None:
+    suite = get_suite(name)
+    seen = 0
+    for operator in suite.operators():
+        if operator.exclusion or not operator.call_shapes:
+            continue
+        docs = suite.docs(operator.name)
+        seen += 1
+        for text in call_texts(operator, docs[0].text if docs else ""):
+            inside = text.removeprefix("wrapper(").removesuffix(")")
+            parts = re.split(r", (?![^\[]*\])", inside) if inside else []
+            assert all(re.match(r"\*?[A-Za-z_]\w*[:=]", part) for part in parts), text
+            assert not re.search(r"\ba\d+[:=]", text), text
+    assert seen > 300
 
 
 @pytest.mark.parametrize(
@@ -281,11 +325,39 @@ def test_documents_are_shown_once() -> None:
     assert ([doc.name for doc in shown], left) == (["f"], ["g"])
 
 
+def test_what_other_releases_did_is_left_out() -> None:
+    parts = (
+        "f(x)",
+        "Note: Starting in PyTorch 1.8, f returns pi for\n    negative numbers. Previously\n    it returned zero.",
+        "Args:\n    correction (int): a difference.",
+        "        Changed in 2.0\n            Previously this was `unbiased`.",
+        "Warning:\n  This function changed signature at version 0.4.1. Calls with the\n  previous signature may fail.",
+        "- `a`: empty. This behavior may change in a future release.\n- `b`: equivalent to the previous version",
+    )
+    text = "\n\n".join(parts)
+    assert condensed(text, 10_000) == (
+        "f(x)\n\nNote: f returns pi for\n    negative numbers.\n\nArgs:\n    correction (int): a difference.\n\n"
+        "- `a`: empty.\n- `b`: equivalent to the previous version"
+    )
+
+
+def test_no_prompt_tells_of_other_releases() -> None:
+    past = re.compile(
+        r"[Cc]hanged in \d|PyTorch \d|at version \d|to version \d|previous behavior|future (?:PyTorch )?release"
+    )
+    for name in ("opinfo", "aten"):
+        suite = get_suite(name)
+        for operator in suite.operators():
+            for doc in () if operator.exclusion else suite.docs(operator.name):
+                found = past.search(condensed(doc.text, LIMITS["doc"]))
+                assert not found, (operator.name, doc.name, found)
+
+
 def test_calls_name_each_parameter_once() -> None:
     suite = get_suite("opinfo")
     for operator in suite.operators():
-        for text in _calls(operator)[0]:
+        for text in call_texts(operator):
             names = re.findall(r"(\w+)[:=]", text)
             assert len(set(names)) == len(names), (operator.name, text)
-    assert _calls(suite.operator("std_mean"))[0][0] == "wrapper(input: Tensor)"
-    assert _calls(suite.operator("triangular_solve"))[0] == ["wrapper(b: Tensor, A: Tensor)"]
+    assert call_texts(suite.operator("std_mean"))[0] == "wrapper(input: Tensor)"
+    assert call_texts(suite.operator("triangular_solve")) == ["wrapper(b: Tensor, A: Tensor)"]

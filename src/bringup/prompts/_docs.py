@@ -20,6 +20,14 @@ _EXAMPLE = re.compile(r"\s*(?:>>> |Examples?\b[^.\n]{0,60}(?:\n|$))")
 _ASIDE = re.compile(
     r"\s*(?:This (?:operator|module|function) supports (?:TensorFloat32|complex)|On certain ROCm)[^\n]*"
 )
+# Releases: blocks, sentences and beginnings of sentences that tell what was, or may be. What holds now stays.
+_CHANGED = re.compile(r"\s*(?:Changed|Added|Deprecated|New) (?:in|since)(?: version)? \d")
+_ONCE = re.compile(
+    r"^(?:Previously\b|Before PyTorch \d|Since then\b|This behavior may change)|previous (?:behavior|signature)|"
+    r"\b[Uu]p to version \d|changed signature at version \d|have been deprecated in favor"
+)
+_SINCE = re.compile(r"\b(?:Starting in|From|As of|Since) (?:PyTorch|version) \d+(?:\.\d+)+(?: onwards)?,?\s+")
+_HEADING = re.compile(r"\s*(?:Note|Warning)\s*:\s*")
 _POINTER = re.compile(r"(?:[Ss]ee|Alias for|Same as) (?:the )?[\w.]+\.?")
 _FORMULA = re.compile(r"Shape|\\[a-z]+|[\w)] = |\^|_\{|:math")
 
@@ -56,7 +64,8 @@ def condensed(text: str, limit: int, *, examples: bool = True) -> str:
     What is left out first are examples, then what holds no formula, from the end.
     """
     parts = [part for part in _paragraphs(clean(text)) if not (_REMARK.match(part) and _SIDE.search(part))]
-    parts = [part for part in parts if not _ASIDE.fullmatch(part)]
+    parts = [_present(part) for part in parts if not _ASIDE.fullmatch(part) and not _CHANGED.match(part)]
+    parts = [part for part in parts if part.strip()]
     if not examples:
         parts = [part for part in parts if not _EXAMPLE.match(part)]
     for droppable in (_EXAMPLE.match, lambda part: not _FORMULA.search(part)):
@@ -66,6 +75,20 @@ def condensed(text: str, limit: int, *, examples: bool = True) -> str:
             if droppable(part):
                 parts.remove(part)
     return short("\n\n".join(parts).strip(), limit)
+
+
+def _present(part: str) -> str:
+    """Return a paragraph without its sentences on other releases, "" where nothing is left."""
+    if _EXAMPLE.match(part):
+        return part
+    heading = found.group() if (found := _HEADING.match(part)) else ""
+    pieces = re.split(r"(?<=\.)(\s+)", part.removeprefix(heading))  # sentences, with the blanks between them
+    kept = ""
+    for position in range(0, len(pieces), 2):
+        if not _ONCE.search(" ".join(pieces[position].split())):
+            kept += (pieces[position - 1] if kept else "") + pieces[position]
+    kept = _SINCE.sub("", kept)
+    return heading + kept if kept.strip() else ""
 
 
 def _length(parts: list[str]) -> int:

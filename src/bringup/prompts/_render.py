@@ -17,7 +17,8 @@ from bringup.candidate import digest
 from bringup.dialect import Example, has_examples, load_examples
 from bringup.errors import BringupError
 from bringup.linter import computes, moves, read_allowance
-from bringup.operators import CallShape, Operator
+from bringup.operators import Operator
+from bringup.prompts._calls import call_texts
 from bringup.prompts._contexts import (
     CONTEXTS,
     FormatContext,
@@ -200,7 +201,7 @@ def _task(context: TaskContext) -> dict[str, Any]:
     operator, dialect = context.operator, context.dialect
     reads = read_allowance(operator)
     docs, left = documents(context.docs, LIMITS["doc"], LIMITS["nested_doc"], LIMITS["docs"])
-    calls, calls_left = _calls(operator)
+    calls = call_texts(operator, context.docs[0].text if context.docs else "")
     counts = [
         f"{count} {dtype} {'case' if count == 1 else 'cases'}"
         for dtype in context.dtypes
@@ -216,8 +217,8 @@ def _task(context: TaskContext) -> dict[str, Any]:
         "reads": reads if reads.nbytes else None,
         "modules": [f"`{name}`" for name in dialect.modules],
         "signature": operator.signature,
-        "calls": calls,
-        "calls_left": calls_left,
+        "calls": calls[: LIMITS["calls"]],
+        "calls_left": max(0, len(calls) - LIMITS["calls"]),
         "takes_device": any("device" in shape_.keywords for shape_ in operator.call_shapes),
         "case_counts": ", ".join(counts),
         "torch_functions": dialect.torch_functions,
@@ -249,49 +250,6 @@ def _asked_of(context: TaskContext) -> list[str]:
     """The sentences on what the tests ask that hold for the suite, each once; none where all hold."""
     families = context.words.families or ()
     return list(dict.fromkeys(sentence for family, sentence in asked().items() if family in families))
-
-
-def _calls(operator: Operator) -> tuple[list[str], int]:
-    forms = operator.signature.split("; ")
-    texts = list(dict.fromkeys(_call_text(shape_, _form(forms, shape_)) for shape_ in operator.call_shapes))
-    return texts[: LIMITS["calls"]], max(0, len(texts) - LIMITS["calls"])
-
-
-def _form(forms: list[str], call: CallShape) -> list[str]:
-    """The names by position of the one form of a signature that takes a call, or none where that is not clear."""
-    if len(forms) == 1:
-        return _names(forms[0])
-    fitting = {
-        tuple(names[: call.positional])
-        for form in forms
-        if (len(names := _names(form)) >= call.positional or re.search(r"[(,] ?\*\w", form))
-        and all(re.search(rf"\b{keyword}\b", form) for keyword in call.keywords)
-    }
-    return list(fitting.pop()) if len(fitting) == 1 else []
-
-
-def _call_text(call: CallShape, names: list[str]) -> str:
-    """A call with its arguments' types: `wrapper(input: Tensor, dim: int, keepdim=bool)`."""
-    types = call.types or ("...",) * (call.positional + len(call.keywords))
-    known = names if not set(names[: call.positional]) & set(call.keywords) else []  # the tests reorder arguments
-    shown = [known[i] if i < len(known) else f"a{i}" for i in range(call.positional)]
-    positional = [f"{name}: {kind}" if call.types else name for name, kind in zip(shown, types, strict=False)]
-    keywords = [f"{name}={kind}" for name, kind in zip(call.keywords, types[call.positional :], strict=True)]
-    return f"wrapper({', '.join([*positional, *keywords])})"
-
-
-def _names(signature: str) -> list[str]:
-    """The names of the parameters that can be given by position in one form of a signature, up to any `*args`."""
-    if "(" not in signature:
-        return []
-    inside = signature[signature.index("(") + 1 :].partition(") ->")[0].rstrip(") ")
-    names = []
-    for part in re.split(r",\s*(?![^\[(]*[\])])", inside):
-        name = re.split(r"[:=]", part)[0].strip().rpartition(" ")[2]
-        if name.startswith("*") or not name.isidentifier():
-            break
-        names.append(name)
-    return names
 
 
 def _out_rule(operator: Operator) -> str:
