@@ -47,6 +47,11 @@ class SimulatedTarget(TargetDefaults):
         """As the profile has it."""
         return max(64, self.chip.memory.allocation_alignment_bytes)
 
+    @property
+    def subnormals(self) -> bool:  # type: ignore[override]
+        """As the profile has it; the simulator itself computes with subnormal numbers."""
+        return self.chip.features.subnormals
+
     def dialect(self) -> Dialect:
         """Return what this target's Triton allows; `narrowed` makes it agree with the chip."""
         raise NotImplementedError
@@ -160,7 +165,7 @@ _CHIP_NAMES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float6
 
 
 def _generated_rules(chip: Profile) -> tuple[str, ...]:
-    """Say what the profile's tables say of atomic operations and literals: no profile's own prose has to repeat it."""
+    """Say what the profile's figures say of atomic operations, literals and small numbers: its prose need not."""
     by_dtypes: dict[str, list[str]] = {}
     for name, dtypes in chip.tl_dtypes.items():
         if name.startswith("atomic_"):
@@ -173,5 +178,10 @@ def _generated_rules(chip: Profile) -> tuple[str, ...]:
         found.append(
             "A Python float in a kernel that float32 holds only as a subnormal number (below 1.1755e-38) or not at all "
             "(above 3.4e38) is an fp64 constant to Triton, and is refused: write it as a product or by its bits."
+        )
+    if not chip.features.subnormals:
+        found.append(
+            "Arithmetic may take numbers below 1.1755e-38 (float32's smallest normal one) for zeros, in arguments and "
+            "results: results are right with them or without."
         )
     return tuple(found)

@@ -110,6 +110,8 @@ class Features(_Part):
     """`tl.dot` on batches (rank 3)."""
     cross_pe_reduction: bool
     """PEs of one row can combine partial results; lowers the modelled cost of atomics along a row."""
+    subnormals: bool = True
+    """Arithmetic has float32's subnormal numbers; else the chip may take them for zeros, and results are judged so."""
 
 
 class Limits(_Part):
