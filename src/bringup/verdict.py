@@ -116,7 +116,9 @@ class Environment(Record):
     keep_going: bool = False
     device_modes: tuple[str, ...] = ()  # `race`, `blocking`: how the device ran because a variable asked for it
     isolation: Any = ""  # which protections of the guest were on, which were missing and why
-    references: dict[str, Any] = Field(default_factory=dict)  # instructions and threads that they were computed with
+    references: dict[str, Any] = Field(
+        default_factory=dict
+    )  # instructions and threads; what oneDNN and MKL were held to, if at all
     # of the cases that passed: the dtypes of each argument's tensors, by position ("0") or keyword ("out")
     argument_dtypes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     launches: int = 0  # of the gate's cases

@@ -415,7 +415,10 @@ async def test_questions_about_dtypes_are_answered(pool: Bench) -> None:
 async def test_references_use_the_instructions_that_the_user_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    libraries = {"ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"}
+    for name, value in libraries.items():
+        monkeypatch.setenv(name, value)
     async with Bench("vpe:pe64", JudgeConfig(case_seconds=20, kernel_cache=NO_CACHE), jobs=1) as judge:
         verdict = await judged(judge, DOUBLE)
     assert verdict.kind == "passed", verdict.summary
-    assert verdict.environment.references == {"instructions": "DEFAULT", "threads": 2}
+    assert verdict.environment.references == {"instructions": "DEFAULT", "threads": 2, **libraries}

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bringup.dialect import Dialect
-from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS
+from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS, REFUSALS
 from bringup.operators import CallShape, DocNode, Operator
 from bringup.prompts import LIMITS, asked, feedback_prompt, first_prompt, refine_prompt, samples
 from bringup.prompts._calls import call_texts
@@ -48,6 +48,14 @@ def test_what_the_host_may_make_is_said_with_the_judges_figures(operator: Operat
     said = next(line for line in text.split("\n") if line.startswith("What the host makes is counted"))
     assert f"may make {HOST_BASE}, {HOST_PER_NUMBER} more for each number in it" in said
     assert f"and {HOST_WITH_TENSORS} more where it has a tensor" in said
+
+
+def test_the_refusals_that_are_told_are_those_that_the_judge_takes(operator: Operator, dialect: Dialect) -> None:
+    said = next(sentence for sentence in asked().values() if sentence.startswith("Refusals"))
+    assert f"by {', '.join(REFUSALS)}, a `raise IndexError`, or the class that PyTorch raises" in said
+    missing = feedback_prompt(operator, wrong(0, aspect="refusal", message="it returned"), dialect).text
+    for name in REFUSALS:
+        assert name in missing
 
 
 def test_device_assert_is_shown_with_the_option_that_it_needs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from dataclasses import replace
@@ -34,6 +35,8 @@ from bringup.verdict import CaseId, CaseResult, Verdict
 if TYPE_CHECKING:
     from bringup.judge._referee import Referee
 
+_HELD = ("ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")  # libraries that PyTorch's own variable does not hold
+
 
 class Judging:
     """One candidate against the cases of one operator."""
@@ -54,6 +57,7 @@ class Judging:
         self.passed: dict[str, int] = {}
         self.dtypes: dict[str, set[str]] = {}  # of each argument, in the cases that passed
         self.gate_launches = 0
+        self.gate_counters: tuple[dict[str, Any], ...] = ()  # of each launch; guards' reruns are no part of it
         self.timed: list[CaseJudge] = []  # the gate's cases that passed
         self.guards = frozenset(job.guards)
         self.reruns: dict[str, dict[str, float]] = {}
@@ -91,7 +95,7 @@ class Judging:
                     if not outcome.fatal:
                         others = self._others(failures, cases[done:])
                     break
-            self.gate_launches = self.exchange.launches
+            self.gate_launches, self.gate_counters = self.exchange.launches, tuple(self.exchange.counters)
             if not failures and (found := self._guarded(passed)) is not None:
                 outcome, inputs = found
                 failures.append(self._verdict(outcome, inputs.case))
@@ -192,11 +196,15 @@ class Judging:
         )
 
     def _finish(self, verdict: Verdict, total: int, failures: tuple[CaseResult, ...]) -> Verdict:
-        instructions, threads = torch.backends.cpu.get_cpu_capability(), torch.get_num_threads()
+        references = {
+            "instructions": torch.backends.cpu.get_cpu_capability(),
+            "threads": torch.get_num_threads(),
+            **{name: os.environ[name] for name in _HELD if name in os.environ},
+        }
         environment = self.assignment.environment.model_copy(
             update={
                 "isolation": self.exchange.isolation,
-                "references": {"instructions": instructions, "threads": threads},
+                "references": references,
                 "launches": self.gate_launches,
                 "argument_dtypes": {name: tuple(sorted(found)) for name, found in self.dtypes.items()},
                 "skipped": self.skipped,
@@ -214,7 +222,7 @@ class Judging:
                 "failures": failures,
                 "compiled": dict(self.exchange.compiling.counts),
                 "resources": tuple(self.exchange.compiling.resources.values()),
-                "profile": tuple(self.exchange.counters),
+                "profile": self.gate_counters,
                 "seconds": time.monotonic() - self.exchange.started,
                 "environment": environment,
             }
