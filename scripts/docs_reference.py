@@ -108,7 +108,9 @@ def cli_page() -> str:
         "# Command line",
         "Every command prints what it does with `--help`. Exit codes: **0** done, **1** not everything is covered or "
         "passed, **2** bad usage or input, **3** the environment is at fault (a missing key, an endpoint that refuses, "
-        "a full disk), **130** stopped by Ctrl-C. Errors are one line on standard error: what, where, and what to do.",
+        "a full disk), **130** stopped by Ctrl-C. Errors are one line on standard error: what, where, and what to do. "
+        "They are plain text with `--json`, too, which is about standard output: it holds one JSON value then, or "
+        "nothing where a command has failed.",
         "| command | does |\n| --- | --- |\n"
         + "\n".join(f"| [`{name}`](#{anchor(name)}) | {first_line(c)} |" for name, c in walk(root, "bringup")),
     ]

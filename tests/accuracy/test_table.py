@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from importlib.resources import files
+from pathlib import Path
 
 import yaml
 
@@ -31,6 +32,16 @@ def test_every_eligible_operator_is_in_the_table_once() -> None:
     assert [name for name, count in counts.items() if count > 1] == []
     assert eligible - set(counts) == set()
     assert set(counts) == set(table())
+
+
+def test_documents_count_the_operators_without_an_exact_reference() -> None:
+    eligible = {operator.name for operator in get_suite("opinfo").operators() if operator.exclusion is None}
+    count = sum(rule_of(name).kind == "undefined" for name in eligible)
+    root = Path(__file__).parents[2]
+    decision = (root / "docs" / "decisions" / "0029-what-right-means.md").read_text(encoding="utf-8")
+    assert f"| undefined | {count}: " in decision
+    changes = " ".join((root / "CHANGELOG.md").read_text(encoding="utf-8").split())
+    assert f"but for {count} operators without an exact reference" in changes
 
 
 def test_rules_can_be_followed() -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from bringup.cli.mailbox import _choose, _session
+from bringup.cli.main import build_app
+from bringup.clients import Message
+from bringup.clients.mailbox import Mailbox
 
 
 @pytest.mark.parametrize(
@@ -23,6 +28,20 @@ from bringup.cli.mailbox import _choose, _session
 def test_a_prompt_belongs_to_the_session_that_its_key_names(key: str, state: str) -> None:
     sessions = {"norm": "covered", "nn.functional.norm": "open", "add.out": "exhausted"}
     assert _session(key, sessions) == state
+
+
+def test_an_answer_is_told_as_json(tmp_path: Path) -> None:
+    box = Mailbox(tmp_path / "box")
+    box.create("run")
+    box.post("run.add.a1.t01.generate", [Message(role="user", content="a prompt")])
+    reply = tmp_path / "reply.md"
+    reply.write_text("a reply", encoding="utf-8")
+    arguments = ["mailbox", "answer", "run.add.a1.t01.generate", str(reply), "--dir", str(tmp_path / "box"), "--json"]
+    done = CliRunner().invoke(build_app(), arguments)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert (told["key"], told["bytes"]) == ("run.add.a1.t01.generate", 7)
+    assert "a reply" in Path(told["file"]).read_text(encoding="utf-8")
 
 
 def test_a_key_names_its_run(tmp_path: Path) -> None:

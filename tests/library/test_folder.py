@@ -231,6 +231,12 @@ def test_commands_add_list_show_remove(tmp_path: Path) -> None:
     assert run("library", "remove", "relu", "-l", place) == (0, f"1 kernels are left in {place}\n")
     assert Library.open(place).overloads() == ["add.out"]
     assert not (place / "relu").exists()
+    code, said = run("library", "export", tmp_path / "exported", "-l", place, "--json")
+    assert code == 0
+    assert json.loads(said) == {"folder": str(tmp_path / "exported"), "exported": ["add.Tensor"]}
+    code, said = run("library", "remove", "add.out", "-l", place, "--json")
+    assert code == 0
+    assert json.loads(said) == {"library": str(place), "removed": ["add.out"], "left": 0}
 
 
 def test_what_did_not_pass_is_not_added(tmp_path: Path) -> None:

@@ -74,6 +74,14 @@ def test_names_and_notes(bringup, tmp_path):
     assert bringup("runs", "note", "first-try", "better  than\nnothing")[0] == 0
     for command in (("runs",), ("status", "first-try"), ("report", "first-try")):
         assert "better than nothing" in bringup(*command)[1]
+    code, out, _ = bringup("runs", "note", "first-try", "another", "--json")
+    assert json.loads(out) == {"run": row["run"], "note": "another"}
+    code, out, err = bringup("runs", "note", "no-such-run", "x", "--json")
+    assert (code, out) == (2, "")  # an error is one line of text, with --json too
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    code, out, _ = bringup("record", "first-try", "kept", "--uncovered", "--json")
+    assert json.loads(out) == {"directory": "kept", "operators": ["op000"]}
     code, _, err = bringup(*start_one, "--name", "a/b")
     assert code == 2
     assert "is no name for a run" in err

@@ -313,6 +313,7 @@ def export(
     ops: Annotated[
         list[str] | None, typer.Option("--ops", callback=listed, help="Only these overloads (repeatable).")
     ] = None,
+    json_output: JsonOption = False,
 ) -> None:
     """Write kernels in BackendBench's folder contract: `add__Tensor/add__Tensor_implementation_v1.py`.
 
@@ -326,6 +327,9 @@ def export(
         _chosen(opened, op)
     entries = [e for e in opened.entries if not e.profile and not e.variant and (not ops or e.overload in ops)]
     done = write(opened, folder, entries)
+    if json_output:
+        print_json({"folder": str(folder), "exported": done})
+        return
     typer.echo(f"{len(done)} kernels written to {folder}")
 
 
@@ -393,12 +397,18 @@ def import_kernels(
 def remove(
     overloads: Annotated[list[str], typer.Argument(help="Overloads (all their kernels), or folders.")],
     library: ChangedLibraryOption = None,
+    json_output: JsonOption = False,
 ) -> None:
     """Take kernels out of a library."""
     from bringup.cli._library import open_changed
 
     opened = open_changed(library)
+    removed = []
     for name in overloads:
         for entry in _chosen(opened, name):
             opened.remove(entry)
+            removed.append(entry.overload)
+    if json_output:
+        print_json({"library": str(opened.path), "removed": removed, "left": len(opened.entries)})
+        return
     typer.echo(f"{len(opened.entries)} kernels are left in {opened.path}")

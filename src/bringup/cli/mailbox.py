@@ -168,6 +168,7 @@ def answer(
     directory: DirOption = None,
     runs_dir: RunsDirOption = None,
     worker: WorkerOption = "",
+    json_output: JsonOption = False,
 ) -> None:
     """Store the reply to a prompt. The first answer stands; a second one is refused."""
     from bringup.errors import FormatError
@@ -179,6 +180,9 @@ def answer(
         except OSError as error:
             raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
         path = box.answer(full, data.decode("utf-8", "replace"), worker)
+        if json_output:
+            print_json({"key": full, "bytes": len(data), "file": str(path), "run_ended": box.closed})
+            return
         typer.echo(f"answered {full} ({len(data)} bytes): {path}")
         if box.closed:
             typer.echo("the run has ended; `bringup run --resume` takes this answer up", err=True)

@@ -31,9 +31,10 @@ def profile(
     top: Annotated[int, typer.Option(help="How many launches to list, slowest first.")] = 10,
     json_output: JsonOption = False,
 ) -> None:
-    """Run a candidate's cases and show what each launch moved and computed, and the resource that bounds it.
+    """Run a candidate's cases and show what each launch of theirs moved and computed, and what bounds it.
 
-    The modelled time is the profile's, deterministic; docs/vpe.md has the formula. Exit code 1 when a case fails.
+    The modelled time is the profile's, deterministic (docs/vpe-compiler.md has the formula). Exit code 1 when a case
+    fails.
     """
     verdict = asyncio.run(_measure(op, file, target, suite, dtype, case))
     if json_output:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from bringup.cli._output import JsonOption, print_json
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -19,6 +21,7 @@ def record(
     ops: Annotated[list[str] | None, typer.Option(help="Only these operators (repeatable).")] = None,
     uncovered: Annotated[bool, typer.Option("--uncovered", help="Also operators that did not get covered.")] = False,
     runs_dir: Annotated[Path | None, typer.Option(help="Folder that holds the runs.")] = None,
+    json_output: JsonOption = False,
 ) -> None:
     """Write the dialogs of a run, prompts' digests and replies as they happened, to a set of recordings."""
     from bringup.runs.recordings import record_run
@@ -26,4 +29,7 @@ def record(
 
     with open_run(find_run(run, runs_dir or default_root())) as opened:
         names = record_run(opened, directory, operators=ops or (), covered_only=not uncovered)
+    if json_output:
+        print_json({"directory": str(directory), "operators": list(names)})
+        return
     typer.echo(f"{len(names)} operators recorded in {directory}: replay with --client recorded --ops recorded")

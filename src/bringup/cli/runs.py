@@ -84,6 +84,7 @@ def note(
     run: RunArgument,
     text: Annotated[str, typer.Argument(help='The remark; "" takes the old one away.')],
     runs_dir: RunsDirOption = None,
+    json_output: JsonOption = False,
 ) -> None:
     """Keep a remark with a run; it is shown in lists and reports."""
     import asyncio
@@ -91,11 +92,15 @@ def note(
     from bringup.cli._runs import runs_root
     from bringup.store import RunNoted, find_run, resume_run
 
-    log = resume_run(find_run(run, runs_root(runs_dir or context.obj)))
+    path = find_run(run, runs_root(runs_dir or context.obj))
+    kept = " ".join(text.split())
+    log = resume_run(path)
     try:
-        asyncio.run(log.append(None, [RunNoted(note=" ".join(text.split()))]))
+        asyncio.run(log.append(None, [RunNoted(note=kept)]))
     finally:
         log.close()
+    if json_output:
+        print_json({"run": path.name, "note": kept})
 
 
 def prune(
