@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -203,3 +204,63 @@ def test_ours_take_the_place_of_pytorchs_only_where_composing_is_allowed(shared:
         assert "rounds" in route.why
     with bringup.enable(shared, device="vpe:permissive", compose=False) as enabled:
         assert registered() == before
+
+
+def exact_ldexp(x: Any, exponents: Any) -> Any:
+    """The product by Python's numbers, which have room for it, rounded once to the dtype of `x`."""
+    shape = torch.broadcast_shapes(x.shape, exponents.shape)
+    pairs = zip(x.expand(shape).flatten().tolist(), exponents.expand(shape).flatten().tolist(), strict=True)
+    return torch.tensor([scaled(one, n) for one, n in pairs], dtype=torch.float64).to(x.dtype).view(shape)
+
+
+def scaled(number: float, n: int) -> float:
+    try:
+        return math.ldexp(number, max(-5000, min(5000, n)))
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("whole", [torch.int64, torch.int16])
+def test_ldexp_scales_by_powers_that_are_no_numbers(dtype: Any, whole: Any) -> None:
+    info = torch.finfo(dtype)
+    x = torch.tensor(
+        [1e-30, 1e30, 1.0, -3.0, 1 + info.eps, info.max, info.tiny, info.tiny * info.eps, -info.tiny * 3.5, 0.0, -0.0,
+         float("inf"), -float("inf"), float("nan"), 1.75 * 2.0**-10],
+        dtype=torch.float64,
+    ).to(dtype)  # fmt: skip
+    exponents = torch.tensor(
+        [200, -160, 0, 1, -1, 127, 128, -126, -127, -139, -149, -150, 277, -277, 330, -330, 1023, 2098, -1074, -2098,
+         5000, -5000, 32767, -32768],
+        dtype=whole,
+    ).unsqueeze(1)  # fmt: skip
+    kernels = Path(__file__).parents[2] / "kernels"
+    with bringup.enable(kernels, "vpe:pe64") as enabled:
+        found = torch.ldexp(x.to("vpe"), exponents.to("vpe")).cpu()
+        given = torch.empty(found.shape, dtype=dtype, device="vpe")
+        assert torch.ldexp(x.to("vpe"), exponents.to("vpe"), out=given) is given
+        itself = x.to("vpe").ldexp_(exponents[0].to("vpe"))
+        number = torch.ldexp(x.to("vpe"), exponents[0, 0])
+        assert enabled.compositions["ldexp.Tensor"] == 2
+        assert enabled.compositions["ldexp.out"] == 2
+    expected = exact_ldexp(x, exponents)
+    pairs = [(found, expected), (given.cpu(), expected), (itself.cpu(), expected[0]), (number.cpu(), expected[0])]
+    for ours, right in pairs:
+        assert ours.dtype == dtype
+        torch.testing.assert_close(ours, right, rtol=0, atol=0, equal_nan=True)
+
+
+def test_ldexp_with_other_exponents_is_as_pytorch_defines_it() -> None:
+    kernels = Path(__file__).parents[2] / "kernels"
+    cases = [
+        (torch.tensor([3, -5, 0]), torch.tensor([4, -2, 30])),
+        (torch.tensor([True, False]), torch.tensor([True, True])),
+        (torch.tensor([1.5, -2.0]), torch.tensor([2.5, -0.5])),
+        (torch.tensor([1.5, -2e30], dtype=torch.float64), torch.tensor([100, -160])),
+        (torch.tensor([1.5, -2.0]).bfloat16(), torch.tensor([2.5, -0.5]).half()),
+    ]
+    with bringup.enable(kernels, "vpe:pe64"):
+        for x, exponents in cases:
+            found, expected = torch.ldexp(x.to("vpe"), exponents.to("vpe")).cpu(), torch.ldexp(x, exponents)
+            assert found.dtype == expected.dtype
+            torch.testing.assert_close(found, expected)

@@ -157,6 +157,32 @@ def _group_norm(
     return found
 
 
+# ---------------------------------------------------------------------------------------- scaling by powers of two
+
+
+def _ldexp(self: Any, other: Any) -> Any:
+    """`ldexp`: with whole exponents the exact product, rounded once, also where the power alone is no number.
+
+    Scaled in up to three steps. A step down that is not the last leaves room for the whole fraction, so that what it
+    rounds off below the normal numbers the last step would make zero. Numbers of float64 are scaled in float32's range,
+    as the kernels of a chip without doubles compute. Other exponents: as PyTorch defines it.
+    """
+    import torch
+
+    device = next((one.device for one in (self, other) if one.device.type != "cpu"), self.device)
+    self, other = self.to(device), other.to(device)
+    if not self.is_floating_point() or other.is_floating_point() or other.is_complex():
+        return self * torch.pow(2.0, other)
+    result, left = self.to(torch.float32), other.to(torch.int64)
+    for last in (False, False, True):
+        step = left.clamp(-126, 127)
+        if not last:
+            step = torch.where(left < -126, -102, step)
+        result = result * ((step + 127) * 2**23).to(torch.int32).view(torch.float32)
+        left = left - step
+    return result.to(self.dtype)
+
+
 # ------------------------------------------------------------------------------ `out=` of what PyTorch composes
 
 
@@ -194,6 +220,8 @@ OURS: dict[str, Callable[..., Any]] = {
     "_batch_norm_with_update": _batch_norm_with_update,
     "_batch_norm_with_update.out": _batch_norm_with_update,
     "native_group_norm": _group_norm,
+    "ldexp.Tensor": _ldexp,
+    "ldexp.out": _ldexp,
     "linear.out": _linear,
     "mode.values": _mode,
     "conj_physical.out": _conj_physical,
@@ -203,6 +231,8 @@ ONLY_OURS = frozenset(name for name in OURS if name.startswith("_thnn"))
 """Those of which the CPU has no kernel."""
 INSTEAD = {
     "native_group_norm": "that one rounds to the input's dtype in the middle",
+    "ldexp.Tensor": "that one multiplies by a power that may be no number where the product is one",
+    "ldexp.out": "that one multiplies by a power that may be no number where the product is one",
     "linear.out": "that one rounds the product before the bias is added",
     "mode.values": "that one refuses devices that PyTorch does not know",
 }
