@@ -176,6 +176,22 @@ def test_what_nobody_serves_is_told_with_a_remedy(on: Any, shared: Path) -> None
     same(x + 1, torch.full((3,), 2.0))
 
 
+def test_what_the_target_cannot_judge_is_told_instead_of_a_command(folder: Path) -> None:
+    with bringup.enable(folder, device="vpe:permissive") as enabled:
+        with pytest.raises(NotServed, match="none can be judged on vpe:permissive: the results are complex") as found:
+            torch.fft.rfft(torch.ones(4, device="vpe"))
+        assert "--ops" not in str(found.value)
+        assert "none can be judged" in enabled.route("_fft_r2c").why
+        # an overload that the suite does not know: a command that works
+        assert "captured:calls.json --ops _fft_c2c" in enabled.route("_fft_c2c").why
+
+
+@pytest.mark.parametrize("device", ["cuda", "vpe:pe64"])
+def test_a_device_in_the_place_of_the_library(device: str) -> None:
+    with pytest.raises(LibraryError, match=rf"is a device.*bringup.enable\(device='{device}'\)"):
+        bringup.enable(device)
+
+
 def test_pytorch_decompositions_compose(on: Any) -> None:
     x, y = torch.randn(4), torch.randn(4)
     got = torch.addcmul(x.to("vpe"), x.to("vpe"), y.to("vpe"), value=1.0)

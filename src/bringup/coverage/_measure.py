@@ -75,7 +75,8 @@ def measure(case: FormCase, serving: Serving, *, arithmetic: Arithmetic) -> Outc
         text = serving.plain(" ".join(f"{type(error).__name__}: {error}".split()))
         if lacks:
             # Which library it was, and how to make the kernel, is the same for every case.
-            text = re.sub(r" in the library [^;(]*[^;( ]", "", text).partition("; make one: ")[0]
+            text = re.sub(r" in the library [^;(]*[^;( ]", "", text)
+            text = re.sub(r"; make (one|a kernel for such calls): .*", "", text)
         text = text[:LONGEST]
         outcome.kind, outcome.message, outcome.lacks = ("missing" if lacks else "raised"), text, lacks or ""
         if builtins:

@@ -17,6 +17,7 @@ import torch
 
 from bringup.library._call import Unsized, ask_meta, filler, signature, tensors_in
 from bringup.library._dtypes import unknown
+from bringup.library._fitting import Fitting
 from bringup.library._kernel import Kernel, running
 from bringup.library.errors import KernelFailed, NotServed
 from bringup.library.schemas import functional_of, operator, schema_of
@@ -37,7 +38,7 @@ class Unserved:
 class Plan:
     """What is known of all calls with one signature."""
 
-    __slots__ = ("aside", "kernel", "moves", "outs", "replays")
+    __slots__ = ("aside", "integers", "kernel", "moves", "outs", "replays")
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -47,6 +48,8 @@ class Plan:
         """Shape, strides and dtype of each result in the functional form."""
         self.aside = False
         """The results are computed in fresh tensors and copied."""
+        self.integers: torch.dtype | None = None
+        """The dtype that numbers of the call are converted to, where these are integers."""
         self.replays: Any = None
 
 
@@ -70,6 +73,7 @@ class Form:
         self.calls = 0
         self.plans: dict[Any, Plan | Unserved] = {}
         self._fill = filler(self.schema)
+        self._fitting = Fitting(self.schema)
         self._exact = not self.schema.tensors
         self._pointwise = torch.Tag.pointwise in operator(name).tags
         functional = self.schema.name if not self.schema.outs else functional_of(name)
@@ -96,6 +100,7 @@ class Form:
             self.plans[key] = plan
         if isinstance(plan, Unserved):
             return self._unserved(plan.why, args, kwargs)
+        self._refuse_unfit(plan.integers, values)
         self.calls += 1
         if plan.moves:
             values = [_moved(v, self.device) if i in plan.moves else v for i, v in enumerate(values)]
@@ -142,11 +147,25 @@ class Form:
             from bringup.library._replay import Replays, replayable
 
             plan.replays = Replays() if replayable(values) else None
-        checked = self.check(plan, values)
+        try:
+            checked = self.check(plan, values)
+        except (OverflowError, ValueError):
+            # PyTorch's meta functions in Python convert numbers, too, and have Python's own errors for it.
+            self._refuse_unfit(self._fitting.dtype(next((t.dtype for t in tensors_in(inputs)), None)), values)
+            raise
         if isinstance(checked, Unserved):
             return checked
-        why = unknown(kernel.entry, self.target, inputs, self._results(checked, values))
-        return Unserved(why) if why else checked
+        results = self._results(checked, values)
+        why = unknown(kernel.entry, self.target, inputs, results)
+        if why:
+            return Unserved(why)
+        # Where the results are not among the arguments, they have the dtype of the first of these.
+        checked.integers = self._fitting.dtype(next(iter([*results, *(t.dtype for t in tensors_in(values))]), None))
+        return checked
+
+    def _refuse_unfit(self, integers: torch.dtype | None, values: Sequence[Any]) -> None:
+        if integers is not None:
+            self._fitting.check(values, integers)
 
     def _results(self, plan: Plan, values: Sequence[Any]) -> list[torch.dtype]:
         """The dtypes of the tensors that the kernel is given for its results."""

@@ -25,6 +25,8 @@ from bringup.library.routing import Device, Route
 
 VARIABLE = "BRINGUP_LIBRARY"
 SEALED = "BRINGUP_SEALED"
+DEVICES = ("vpe", "cuda")
+"""Types of devices that a library serves."""
 _SEALS: dict[str, bool | Literal["strict"]] = {"": True, "1": True, "0": False, "strict": "strict"}
 
 _lock = threading.RLock()
@@ -152,6 +154,10 @@ def _opened(library: Library | str | Path | None) -> Library:
     path = Path(library) if library is not None else default_library()
     if path is None:
         raise LibraryError(f"no library: give its folder, or name it in ${VARIABLE}; `bringup library add` makes one")
+    if str(library).partition(":")[0] in DEVICES and not path.exists():
+        raise LibraryError(
+            f"'{library}' is a device, and the first argument is a library's folder: bringup.enable(device='{library}')"
+        )
     return Library.open(path)
 
 

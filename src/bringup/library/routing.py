@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Iterable, Sequence
@@ -314,5 +315,24 @@ def generate_for_calls(overload: str, target: str) -> str:
 
 
 def generate(overload: str, target: str) -> str:
-    """Return the command that would make a kernel."""
+    """Return the command that would make a kernel, or why there can be none on the target."""
+    known, why_none = _judgeable(overload, target)
+    if why_none:
+        return f"none can be judged on {target}: {why_none}"
+    if not known:
+        return f"no sample of the suite aten calls it; {generate_for_calls(overload, target)}"
     return f"make one: bringup run --suite aten --ops {overload} --target {target}"
+
+
+@functools.cache
+def _judgeable(overload: str, target: str) -> tuple[bool, str]:
+    """Whether the suite `aten` knows an overload, and why the target cannot judge it; "" where it can."""
+    from bringup.errors import UnknownOperator
+    from bringup.suites import get_suite
+    from bringup.targets import get_target
+
+    try:
+        operator = get_suite("aten").operator(overload)
+    except UnknownOperator:
+        return False, ""
+    return True, operator.exclusion or operator.not_applicable(get_target(target).features) or ""
