@@ -264,3 +264,42 @@ def test_ldexp_with_other_exponents_is_as_pytorch_defines_it() -> None:
             found, expected = torch.ldexp(x.to("vpe"), exponents.to("vpe")).cpu(), torch.ldexp(x, exponents)
             assert found.dtype == expected.dtype
             torch.testing.assert_close(found, expected)
+
+
+@pytest.fixture
+def shipped() -> Iterator[Any]:
+    with bringup.enable(Path(__file__).parents[2] / "kernels", "vpe:pe64") as enabled:
+        yield enabled
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_axes_that_keep_or_double_their_size_are_resized_as_by_the_cpu(shipped: Any, axes: int) -> None:
+    x = torch.arange(2 * 6.0**axes).reshape((1, 2) + (6,) * axes)
+    for factor in (1.1, 2.05, 2.0, 1.7, 0.7):
+        found = F.interpolate(x.to("vpe"), scale_factor=factor).cpu()
+        assert torch.equal(found, F.interpolate(x, scale_factor=factor)), factor
+    wide = F.interpolate(x.to("vpe"), scale_factor=(1.1, *[1.5] * (axes - 1))).cpu()
+    assert torch.equal(wide, F.interpolate(x, scale_factor=(1.1, *[1.5] * (axes - 1))))
+
+
+def test_nothing_is_pooled_to_nothing(shipped: Any) -> None:
+    x = torch.ones(1, 2, 4, 4, device="vpe")
+    assert [tuple(F.adaptive_avg_pool2d(x, size).shape) for size in (0, (0, 3), (2, 0))] == [
+        (1, 2, 0, 0), (1, 2, 0, 3), (1, 2, 2, 0),
+    ]  # fmt: skip
+    assert F.adaptive_avg_pool1d(x[0], 0).shape == (2, 4, 0)
+    torch.testing.assert_close(F.adaptive_avg_pool2d(x, 3).cpu(), torch.ones(1, 2, 3, 3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_running_statistics_of_half_precisions_are_rounded_once(shipped: Any, dtype: Any) -> None:
+    torch.manual_seed(0)
+    x = (torch.randn(6, 64, 9) * 40).to(dtype)
+    mean, variance = (torch.randn(64) * 5).to(dtype), (torch.rand(64) * 5).to(dtype)
+    exact = (mean.double(), variance.double())
+    F.batch_norm(x.double(), *exact, training=True, momentum=-1.2)
+    ours = (mean.to("vpe"), variance.to("vpe"))
+    F.batch_norm(x.to("vpe"), *ours, training=True, momentum=-1.2)
+    for found, right, before in zip(ours, exact, (mean, variance), strict=True):
+        room = torch.finfo(dtype).eps / 2 * right.abs() + 2.0**-18 * (before.double().abs() + right.abs() + 100)
+        assert bool(((found.cpu().double() - right).abs() <= room).all())

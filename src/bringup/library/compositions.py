@@ -1,4 +1,5 @@
-"""Compositions of our own, of what PyTorch asks devices from outside for and neither composes nor has for the CPU.
+"""Compositions of our own: of what PyTorch asks devices from outside for and neither has for the CPU nor composes, or
+composes otherwise than the CPU computes it.
 
 They call other operators, which kernels serve.
 """
@@ -115,13 +116,20 @@ def _batch_norm(
     """`native_batch_norm`: PyTorch's decomposition, with what the backward pass needs as the CPU's kernel returns it.
 
     The decomposition follows CUDA there (mean and 1 / deviation in float32, without training the running ones); the
-    CPU returns them in the dtype of the parameters, and without training empty ones.
+    CPU returns them in the dtype of the parameters, and without training empty ones. It rounds running ones of a half
+    precision twice where they are updated; here they are kept in float32 until the end.
     """
     from torch._decomp.decompositions import native_batch_norm_helper
+    from torch._prims_common import get_computation_dtype
 
+    wide = get_computation_dtype(input.dtype)
+    running = [(one, one.to(wide) if one is not None and training else one) for one in (running_mean, running_var)]
     result, mean, deviation, _, _ = native_batch_norm_helper(
-        input, weight, bias, running_mean, running_var, training, momentum, eps, functional=False
+        input, weight, bias, *(new for _, new in running), training, momentum, eps, functional=False
     )
+    for one, new in running:
+        if new is not one:
+            one.copy_(new)
     parameters = (weight, bias, running_mean, running_var)
     dtype = next((one.dtype for one in parameters if one is not None), input.dtype)
     if not training:
@@ -155,6 +163,35 @@ def _group_norm(
 
     found: tuple[Any, Any, Any] = torch._refs.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
     return found
+
+
+# --------------------------------------------------------------------------------------- resizing and pooling
+
+
+def _upsample_nearest2d(
+    input: Any, output_size: list[int], scales_h: float | None = None, scales_w: float | None = None
+) -> Any:
+    """`upsample_nearest2d`: PyTorch's decomposition, where an axis keeps its size or doubles it as the CPU's kernel.
+
+    That one takes each index once or twice then, whatever the factor is: the size is rounded down from 1.1 or 2.2 times
+    the axis. For one axis and for three the CPU follows the factor, too.
+    """
+    from torch._decomp.decompositions import upsample_nearest2d
+
+    def factor(given: float | None, axis: int) -> float | None:
+        before, after = input.shape[axis], output_size[axis]
+        return None if after in (before, 2 * before) else given
+
+    return upsample_nearest2d(input, output_size, factor(scales_h, -2), factor(scales_w, -1))
+
+
+def _adaptive_avg_pool2d(self: Any, output_size: list[int]) -> Any:
+    """`_adaptive_avg_pool2d`: PyTorch's decomposition, which divides by the size asked for, for all sizes but zero."""
+    from torch._decomp.decompositions import adaptive_avg_pool2d
+
+    if 0 in output_size and 0 not in self.shape[-2:]:
+        return self.new_empty((*self.shape[:-2], *output_size))
+    return adaptive_avg_pool2d(self, output_size)
 
 
 # ---------------------------------------------------------------------------------------- scaling by powers of two
@@ -220,6 +257,10 @@ OURS: dict[str, Callable[..., Any]] = {
     "_batch_norm_with_update": _batch_norm_with_update,
     "_batch_norm_with_update.out": _batch_norm_with_update,
     "native_group_norm": _group_norm,
+    "upsample_nearest2d": _upsample_nearest2d,
+    "upsample_nearest2d.out": _upsample_nearest2d,
+    "_adaptive_avg_pool2d": _adaptive_avg_pool2d,
+    "_adaptive_avg_pool2d.out": _adaptive_avg_pool2d,
     "ldexp.Tensor": _ldexp,
     "ldexp.out": _ldexp,
     "linear.out": _linear,
