@@ -55,6 +55,42 @@ def test_the_index_of_the_library_has_every_kernel_with_its_cost(kernels):
     assert not free, "kernels without a recorded dialog"
 
 
+def test_what_the_index_says_of_dialogs_is_what_they_come_to(kernels):
+    from bringup.clients.recording import RecordingSet
+    from bringup.library import Library
+
+    library = Library.open(kernels.LIBRARY)
+    said = dict(re.findall(r"^\| `([\w.]+)` \|.* \| ([^|]+) \| \d* \|$", kernels.kernels_page(), re.MULTILINE))
+    said = {name: word.strip() for name, word in said.items()}
+    assert set(said) == set(library.overloads())
+    own, public = (RecordingSet(kernels.RECORDINGS / name) for name in ("vpe-pe64-aten", "vpe-pe64"))
+    for entry in library.entries:
+        word, source = said[entry.overload], library.source(entry).strip()
+        if word == "as recorded":
+            assert own.candidates([entry.overload])[entry.overload].source.strip() == source
+        elif word.startswith("as `"):
+            name = word.removeprefix("as `").removesuffix("`")
+            assert public.candidates([name])[name].source.strip() == source
+        else:
+            assert word == kernels.REPAIRED
+            recorded = own.candidates(set(own.operators()) & {entry.overload})
+            assert all(one.source.strip() != source for one in recorded.values())
+    assert 0 < sum(word == kernels.REPAIRED for word in said.values()) < len(said)
+
+
+def test_every_overload_of_the_suite_has_a_kernel_or_a_reason(kernels):
+    from bringup.library import Library
+    from bringup.suites import get_suite
+
+    listed = kernels.kernels_page().partition("## Overloads without a kernel of their own")[2]
+    assert "nothing serves it" not in listed
+    without = set(
+        re.findall(r"`([\w.]+)`[,\s]", "\n".join(re.findall(r"\| \d+ \| (.*) \|$", listed, re.MULTILINE)) + "\n")
+    )
+    every = {operator.name for operator in get_suite("aten").operators()}
+    assert without == every - set(Library.open(kernels.LIBRARY).overloads())
+
+
 def test_every_command_and_option_is_in_the_reference(reference):
     page = reference.cli_page()
     root = reference.typer.main.get_command(reference.build_app())
