@@ -157,3 +157,52 @@ async def test_a_measurement_survives_a_journey_as_text() -> None:
     text = '{"verdict": {"kind": "passed", "summary": "all 1 cases passed"}, "clock": "model"}'
     measured = Measured.model_validate_json(text)
     assert Measured.model_validate_json(measured.model_dump_json()) == measured
+
+
+EXPENSIVE = """
+@triton.jit
+def kernel_double(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    w = v
+    for _ in range(40):
+        w = tl.exp(w * 1e-3)
+    tl.store(y + i, v + v + w * 0, mask=i < n)
+
+def wrapper(input):
+    x = input.contiguous()
+    y = torch.empty_like(x)
+    n = x.numel()
+    if n:
+        kernel_double[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
+    return y
+"""
+
+
+async def test_the_lines_that_the_time_goes_to_are_named(bench: Bench) -> None:
+    measured = await bench.measure(job(bench, EXPENSIVE))
+    assert measured.verdict.passed, measured.verdict.summary
+    slowest = max(measured.cases, key=lambda case: case.device.median)
+    assert slowest.diagnosis is not None
+    first, *_ = slowest.diagnosis.lines
+    assert first.text == "w = tl.exp(w * 1e-3)"
+    assert EXPENSIVE.splitlines()[first.line - 1].strip() == first.text
+    assert next(iter(first.figures)) == "% of the modelled time"
+    assert 50 < first.figures["% of the modelled time"] < 100
+    assert first.figures["special functions"] % (40 * 1024) == 0
+    assert len(slowest.diagnosis.lines) <= 3
+    assert slowest.diagnosis.missing == ()
+
+
+async def test_nothing_is_counted_by_line_where_no_diagnosis_is_asked_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = job(bench, EXPENSIVE, profile=True).model_copy(update={"diagnose": False})
+    measured = await bench.measure(asked)
+    assert measured.verdict.passed
+    assert all(case.diagnosis is None for case in measured.cases)
+    assert measured.verdict.profile
+    assert not any("lines" in launch for launch in measured.verdict.profile)
+    again = await bench.measure(asked.model_copy(update={"diagnose": True}))
+    assert not any("lines" in launch for launch in again.verdict.profile)
+    assert [case.device for case in again.cases] == [case.device for case in measured.cases]

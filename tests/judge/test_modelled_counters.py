@@ -140,3 +140,39 @@ def test_the_first_that_knows_decides_and_the_others_add_figures() -> None:
     assert found.profilers == ("counters", "facts")
     assert found.missing == ("ncu: not installed",)
     assert combined([], ["a: no"]).bound == "unknown"
+
+
+SOURCE = "first\nsecond\nthird\nfourth\nfifth\nsixth\n"
+
+
+def counted_by_line(**cycles: float) -> dict[str, Any]:
+    """A launch whose lines have so many cycles each; `l2=5` is line 2."""
+    lines = [
+        {"line": int(name[1:]), "cycles": spent, "counters": {"bytes_in": 64, "requests": 2, "special": 0}}
+        for name, spent in cycles.items()
+    ]
+    return {**launch(vector=sum(cycles.values())), "lines": lines}
+
+
+def test_the_most_expensive_lines_are_named_with_their_share_of_all_launches() -> None:
+    launches = [counted_by_line(l0=1e3, l2=1e6, l3=2e6, l5=1e4), counted_by_line(l2=3e6, l6=1e6, l4=9e5)]
+    found = said(*launches, source=SOURCE, by_line=launches)
+    assert [(one.line, one.text) for one in found.lines] == [(2, "second"), (3, "third"), (6, "sixth")]
+    whole = seen(*launches).seconds
+    cycle = 1e-9 / FACTS["cost"]["clock_ghz"]
+    assert found.lines[0].figures["% of the modelled time"] == pytest.approx(100 * 4e6 * cycle / whole, rel=1e-3)
+    assert found.lines[0].figures["DMA bytes"] == 128
+    assert "special functions" not in found.lines[0].figures
+    assert found.lines[0].words.startswith("line 2, `second`: % of the modelled time ")
+
+
+def test_lines_of_no_weight_and_lines_that_the_source_has_not_are_left_out() -> None:
+    launches = [counted_by_line(l2=1e6, l3=1e4, l7=1e6)]
+    assert [one.line for one in said(*launches, source=SOURCE, by_line=launches).lines] == [2]
+
+
+def test_why_lines_are_not_known_is_told() -> None:
+    found = said(launch(vector=1e6), by_line="the call that counts them was timed_out")
+    assert found.lines == ()
+    assert found.missing == ("counters: lines of the source: the call that counts them was timed_out",)
+    assert said(launch(vector=1e6)).missing == ()

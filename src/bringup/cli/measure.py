@@ -166,6 +166,8 @@ def _print(measured: Measured) -> None:
             console.print(Text(f"{case.case}: {note}", style="yellow"))
         if case.diagnosis is not None and len(measured.cases) <= SHOWN:
             console.print(Text(f"{case.case}: {case.diagnosis.summary}", style="dim"))
+            for line in case.diagnosis.lines:
+                console.print(Text(f"{case.case}: {line.words}", style="dim"))
     for note in measured.notes:
         console.print(Text(note, style="yellow"))
     if measured.error:

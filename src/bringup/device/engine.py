@@ -112,6 +112,7 @@ class Engine(Protocol):
 
         Where the user asks for them, `race` (two programs that touch the same byte are a fault) and `blocking` (wait
         after each launch) are true; a device that has no such mode takes no notice.
+        `lines`: whether a simulator also counts by line of the kernels' source, however long that takes.
         """
         ...
 

@@ -18,10 +18,12 @@ from bringup.judge.profilers import Seen, diagnose
 from bringup.verdict import CaseId, Verdict
 
 if TYPE_CHECKING:
+    from bringup.judge._judging import Judging
     from bringup.judge._referee import Referee
 
 KEPT_BASELINES = 64
 MOST_NAMED = 3  # cases that a note names
+MOST_BY_LINE = 8  # cases, the slowest, whose call is made once more to count by line
 
 
 def measure(referee: Referee, job: MeasureJob, assignment: Assignment) -> Measured:
@@ -47,7 +49,7 @@ def _measured(referee: Referee, job: MeasureJob, assignment: Assignment) -> Meas
     if not verdict.passed:
         return measured
     if clock == "model":
-        return _Modelled(referee, job, assignment).time(measured, judging.timed)
+        return _Modelled(referee, job, assignment).time(measured, judging)
     from bringup.judge._clocked import Clocked
 
     return Clocked(referee, job, assignment).time(measured, judging)
@@ -90,7 +92,7 @@ class _Modelled:
     def __init__(self, referee: Referee, job: MeasureJob, assignment: Assignment) -> None:
         self.referee, self.job, self.assignment = referee, job, assignment
 
-    def time(self, measured: Measured, cases: Sequence[CaseJudge]) -> Measured:
+    def time(self, measured: Measured, judging: Judging) -> Measured:
         """Add the times of cases that have passed."""
         notes: list[str] = []
         baselines: dict[str, _BaselineTimes] = {}
@@ -98,19 +100,36 @@ class _Modelled:
             found = baselines[baseline.name] = self._baseline(baseline)
             if found.failed:
                 notes.append(f"baseline {baseline.name}: {found.failed}")
-        timed, idle = [], []
-        for case in cases:
-            seconds = self._seconds(case.asked)
-            if seconds:
-                timed.append(self._timing(case, seconds, baselines))
-            else:
-                idle.append(case)
+        seconds = [(case, self._seconds(case.asked)) for case in judging.timed]
+        by_line = self._by_line(judging, [pair for pair in seconds if pair[1]]) if self.job.diagnose else {}
+        timed = [self._timing(case, own, baselines, by_line.get(case.inputs.case)) for case, own in seconds if own]
+        idle = [case for case, own in seconds if not own]
         if idle:
             notes.append(idle_note(idle))
         error = None if timed else NOTHING_TIMED
         return measured.model_copy(update={"cases": tuple(timed), "notes": tuple(notes), "error": error})
 
-    def _timing(self, case: CaseJudge, seconds: float, baselines: dict[str, _BaselineTimes]) -> CaseTiming:
+    def _by_line(self, judging: Judging, cases: Sequence[tuple[CaseJudge, float]]) -> dict[CaseId, Asked | str]:
+        """The slowest cases' calls, made once more to count by line of the source; why one could not be.
+
+        Kernels that count by line are other code: the call that was judged is not made with them.
+        """
+        found: dict[CaseId, Asked | str] = {}
+        try:
+            for case, _ in sorted(cases, key=lambda pair: -pair[1])[:MOST_BY_LINE]:
+                outcome = judging.exchange.call(case, {"lines": True})
+                asked = judging.exchange.latest
+                if outcome.kind == "passed":
+                    found[case.inputs.case] = asked
+                else:
+                    found[case.inputs.case] = f"the call that counts them was {outcome.kind}: {outcome.summary}"
+        finally:
+            judging.exchange.close()
+        return found
+
+    def _timing(
+        self, case: CaseJudge, seconds: float, baselines: dict[str, _BaselineTimes], by_line: Asked | str | None
+    ) -> CaseTiming:
         known = case.inputs.case
         beside = {name: found.seconds.get(known, 0.0) for name, found in baselines.items()}
         return CaseTiming(
@@ -119,10 +138,10 @@ class _Modelled:
             device=_exactly(seconds),
             baselines={name: _exactly(found) for name, found in beside.items() if found},
             notes=tuple(f"baseline {name} has no time here" for name, found in beside.items() if not found),
-            diagnosis=diagnose(self._seen(case.asked, seconds)) if self.job.diagnose else None,
+            diagnosis=diagnose(self._seen(case.asked, seconds, by_line)) if self.job.diagnose else None,
         )
 
-    def _seen(self, asked: Asked, seconds: float) -> Seen:
+    def _seen(self, asked: Asked, seconds: float, by_line: Asked | str | None) -> Seen:
         return Seen(
             target=self.job.judge.target.name,
             seconds=seconds,
@@ -131,6 +150,7 @@ class _Modelled:
             facts=self.referee.target.facts(),
             copy_seconds=self._copies(asked),
             source=self.job.judge.candidate.source,
+            by_line=by_line.counters if isinstance(by_line, Asked) else by_line or (),
         )
 
     def _seconds(self, asked: Asked) -> float:

@@ -93,7 +93,17 @@ class LineCost(Record):
 
     line: int
     text: str
-    figures: dict[str, float] = Field(default_factory=dict)  # by name with its unit: "bytes", "stall share"
+    figures: dict[str, float] = Field(default_factory=dict)  # by name with its unit, its share of the time first
+
+    @property
+    def words(self) -> str:
+        """The line with its figures, as a person or a model is told."""
+        return f"line {self.line}, `{self.text.strip()}`: {figures_text(self.figures)}"
+
+
+def figures_text(figures: Mapping[str, float]) -> str:
+    """Figures by name with its unit, in one line."""
+    return ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
 
 
 class Diagnosis(Record):

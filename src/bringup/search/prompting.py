@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import Any
 
 from bringup.candidate import Candidate
 from bringup.dialect import Dialect
-from bringup.judge.measuring import CaseTiming, Measured
+from bringup.judge.measuring import CaseTiming, Measured, figures_text
 from bringup.operators import DocNode, Operator, PromptWords
 from bringup.prompts import Prompt, render
 from bringup.prompts import Shown as ShownKernel
@@ -25,6 +26,8 @@ from bringup.store import Memory, Run
 MOST_TRIED = 12
 """Ancestors and siblings of which a prompt tells, the latest."""
 MOST_CALLS = 8
+MOST_REASON = 100
+"""Characters of why a profiler could not be used."""
 CHANGE = re.compile(r"^\W*Change:\W*(.+)$", re.MULTILINE)
 
 
@@ -149,17 +152,16 @@ def _diagnosis(measured: Measured) -> tuple[str, ...]:
     if main.share is not None:
         lines.append(f"{main.share:.0%} of what the device could do at most there")
     if main.figures:
-        lines.append(_figures(main.figures))
-    lines += [f"line {one.line}, `{one.text.strip()}`: {_figures(one.figures)}" for one in main.lines[:5]]
+        lines.append(figures_text(main.figures))
+    lines += [one.words for one in main.lines[:5]]
+    if main.missing:
+        reasons = [shorten(one, MOST_REASON, placeholder=" ...") for one in main.missing]
+        lines.append(f"not known are the figures of what could not be used: {'; '.join(reasons)}")
     for case in known:
         other = case.diagnosis
         if other is not None and other.bound != main.bound:
             lines.append(f"{case.call or case.case}: bound by {other.bound}: {other.summary}")
     return tuple(lines[:12])
-
-
-def _figures(figures: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
 
 
 def _seconds(value: float) -> str:

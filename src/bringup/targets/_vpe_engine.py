@@ -167,8 +167,8 @@ class VpeEngine:
         """Launches are finished when they return."""
 
     def begin(self, mode: dict[str, Any]) -> None:
-        """Take the order of the programs, and whether races are looked for; forget older counters."""
-        state.set_mode(seed=mode.get("order"), race=bool(mode.get("race")))
+        """Take the order of the programs, whether races are looked for, and counting by line; forget older counters."""
+        state.set_mode(seed=mode.get("order"), race=bool(mode.get("race")), by_line=bool(mode.get("lines")))
         for half, (first, end) in enumerate(self._used):
             if end - first > KEPT_BYTES:  # of calls that are over
                 space.drop(first, end - first)

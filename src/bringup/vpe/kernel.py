@@ -15,6 +15,7 @@ from bringup.vpe.lower.functions import Calls, FunctionKey, load_packed, packed
 from bringup.vpe.lower.functions import load as load_function
 from bringup.vpe.lower.kernel import ENTRY, Lowered, lower
 from bringup.vpe.parse import parse
+from bringup.vpe.verify import place
 
 FORMAT = 2
 WORTH_BETTER_CODE = 20e-3
@@ -56,6 +57,8 @@ class LoadedKernel:
     follows: bool = False
     """Whether it goes through pointers that are not its arguments': loaded ones, or integers."""
     keep: list[Any] = field(default_factory=list)
+    lines: tuple[int, ...] = ()
+    """In a copy that counts by line: the lines of the source by row of counters, the first 0; else empty."""
 
     def spent(self, seconds: float) -> None:
         """Note the time of a launch; once a kernel has run for longer than better code takes to make, it gets that."""
@@ -79,6 +82,16 @@ class LoadedKernel:
         """The kernel's TTIR, parsed."""
         return parse(self.ttir)
 
+    @property
+    def rows(self) -> int:
+        """Rows of counters that each PE has."""
+        return len(self.lines) or 1
+
+    @functools.cached_property
+    def by_line(self) -> LoadedKernel:
+        """A copy of the kernel that counts by line of its source, made when it is first asked for."""
+        return _load_by_line(self)
+
 
 def load(name: str, data: bytes) -> LoadedKernel:
     """Load what `pack` made; takes object code from the native cache if it is there."""
@@ -91,6 +104,20 @@ def load(name: str, data: bytes) -> LoadedKernel:
         name, native.entry(library, ENTRY), header["arena"], header["local"], header["prints"],
         base64.b64decode(header["ttir"]), library, keep=keep, compressed_llvm=llvm,
         follows=header["follows"],
+    )  # fmt: skip
+
+
+def _load_by_line(kernel: LoadedKernel) -> LoadedKernel:
+    calls = Calls()
+    places = {op: line for op in kernel.module.walk() if (line := place(kernel.module, op)[1])}
+    lines = (0, *sorted(set(places.values())))
+    lowered = lower(kernel.module, calls, rows={op: lines.index(line) for op, line in places.items()})
+    keep = [load_function(key) for key in calls.used]
+    library = native.compile_text(lowered.text, quick=True)
+    return LoadedKernel(
+        kernel.name, native.entry(library, ENTRY), lowered.arena_bytes, kernel.local_bytes, kernel.prints,
+        kernel.compressed_ttir, library, keep=keep, compressed_llvm=zlib.compress(lowered.text.encode(), 1),
+        follows=kernel.follows, lines=lines,
     )  # fmt: skip
 
 

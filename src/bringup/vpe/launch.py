@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -218,6 +219,8 @@ def run(
     `budget` is what the launch may take; None takes the mode's limit. See `Launcher.__call__` for what it raises.
     """
     mode = state.mode()
+    if mode.by_line:
+        kernel, budget, mode = kernel.by_line, None, replace(mode, cycles=None)
     programs = _grid(profile, launcher.name, grid)
     started = time.perf_counter()
     pes = profile.grid.count
@@ -280,7 +283,10 @@ def run(
     counters = workers[0].counters.copy()
     for worker in workers[1:]:
         counters += worker.counters
-    stats = LaunchStats(launcher.name, grid, profile, counters, kernel.local_bytes, seconds)
+    rows = counters.reshape(pes, kernel.rows, L.COUNTER_SLOTS)
+    stats = LaunchStats(launcher.name, grid, profile, rows.sum(axis=1), kernel.local_bytes, seconds)
+    if kernel.lines:
+        stats.lines, stats.per_line = kernel.lines, rows
     state.record(stats)
     if kernel.prints:
         from bringup.vpe.prints import show

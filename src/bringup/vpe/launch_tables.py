@@ -34,13 +34,14 @@ class Worker:
     def prepare(self, kernel: LoadedKernel, pes: int) -> None:
         """Room for this kernel, everything zero."""
         slots = self.context
-        if len(self.counters) != pes:
-            self.counters = np.zeros((pes, L.COUNTER_SLOTS), np.int64)
+        rows = pes * kernel.rows
+        if len(self.counters) != rows:
+            self.counters = np.zeros((rows, L.COUNTER_SLOTS), np.int64)
             slots[L.COUNTER_BASE] = slots[L.COUNTERS] = self.counters.ctypes.data
-            slots[L.PE_COUNT] = pes
         else:
             self.counters.fill(0)
             slots[L.COUNTERS] = slots[L.COUNTER_BASE]
+        slots[L.PE_COUNT] = pes
         if len(self.arena) < kernel.arena_bytes + 64:
             self.arena = np.empty(kernel.arena_bytes + 64, np.uint8)
             slots[L.ARENA] = (self.arena.ctypes.data + 63) // 64 * 64

@@ -23,6 +23,8 @@ class Mode:
     """Order of programs; None is by number."""
     checks: bool = True
     """False leaves out poison checks of memory never written (bounds are always checked)."""
+    by_line: bool = False
+    """Count by line of the kernels' source as well, with copies of them made for that; no limit of cycles is kept."""
     cycles: int | None = None
     """Cycles that the programs of a launch may take together (`work` says how they are counted); None is no limit."""
     threads: int | None = None

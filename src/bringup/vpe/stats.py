@@ -26,6 +26,9 @@ import numpy.typing as npt
 from bringup.vpe.layout import Counter
 from bringup.vpe.work import DOT, SCALE, STREAMS_IN_FLIGHT, VECTOR, launch_work, weights
 
+UNITS = ("vector", "special", "dot")
+"""The units of a PE, one at a time at work."""
+
 
 @dataclass
 class LaunchStats:
@@ -40,6 +43,10 @@ class LaunchStats:
     """High-water mark of live tensors of one program."""
     host_seconds: float
     """Wall time of the simulation."""
+    lines: tuple[int, ...] = ()
+    """Lines of the kernel's source where counters are kept by line, the first 0 for what has none; else empty."""
+    per_line: npt.NDArray[np.int64] | None = field(default=None, repr=False)
+    """int64[PEs, lines, COUNTER_SLOTS]; summed over lines it is `per_pe`."""
 
     @property
     def programs(self) -> int:
@@ -58,33 +65,7 @@ class LaunchStats:
 
         `waits` is the part of `dma` that is latency of requests.
         """
-        cost, memory = self.profile.cost, self.profile.memory
-        count = self.per_pe.astype(np.float64)
-        transactions = count[:, Counter.TRANSACTIONS_IN] + count[:, Counter.TRANSACTIONS_OUT]
-        waits = count[:, Counter.REQUESTS] * cost.dma_latency_cycles / STREAMS_IN_FLIGHT
-        dma = transactions * memory.dma_granularity_bytes / cost.dma_bytes_per_cycle_pe + waits
-        vector = sum((count[:, slot] / cost.lanes(dtype) for slot, dtype in VECTOR), np.zeros(len(count)))
-        special = count[:, Counter.SPECIAL] / cost.special_lanes
-        slowest = min(cost.dot_macs_per_cycle.values(), default=1)
-        dot = sum(
-            (count[:, slot] / cost.dot_macs_per_cycle.get(dtype, slowest) for slot, dtype in DOT), np.zeros(len(count))
-        )
-        atomics = count[:, Counter.ATOMICS] * cost.atomic_cycles
-        if self.profile.features.cross_pe_reduction:
-            # the PEs of a row combine their updates on the way: memory sees one for each row
-            atomics /= self.profile.grid.columns
-        programs = count[:, Counter.PROGRAMS] * cost.program_cycles
-        total = programs + atomics + np.maximum(dma, vector + special + dot)
-        return {
-            "dma": dma,
-            "waits": waits,
-            "vector": vector,
-            "special": special,
-            "dot": dot,
-            "atomics": atomics,
-            "programs": programs,
-            "total": total,
-        }
+        return cycles_of(self.profile, self.per_pe)
 
     @functools.cached_property
     def chip_cycles(self) -> float:
@@ -145,8 +126,43 @@ class LaunchStats:
         total = self.cycles["total"]
         return float(total.mean() / total.max()) if len(total) and total.max() > 0 else 1.0
 
+    def cycles_by_line(self) -> dict[int, float]:
+        """Which lines of the kernel's source the launch's cycles go to, by the model; together they are all of them.
+
+        Where device memory decides, a line has its share of the transactions; else what it has of the slowest PE's
+        time: its DMA or its work in the units, whichever of the two takes that PE longer, and its atomic updates.
+        Starts of programs, and what no line is known of, are line 0's.
+        """
+        if self.per_line is None or not self.programs:
+            return {}
+        if self.chip_cycles > float(self.cycles["total"].max()):
+            moved = self.per_line[:, :, [Counter.TRANSACTIONS_IN, Counter.TRANSACTIONS_OUT]].sum(axis=(0, 2))
+            spent = self.chip_cycles * moved / max(int(moved.sum()), 1)
+        else:
+            worst = self.slowest
+            units = ("dma",) if worst["dma"] >= worst["vector"] + worst["special"] + worst["dot"] else UNITS
+            cycles = cycles_of(self.profile, self.per_line[int(self.cycles["total"].argmax())])
+            spent = sum((cycles[name] for name in ("programs", "atomics", *units)), np.zeros(len(self.lines)))
+        return {line: float(one) for line, one in zip(self.lines, spent, strict=True)}
+
+    def by_line(self) -> list[dict[str, Any]]:
+        """What was counted for each line of the source, on all PEs, and its cycles; empty where nobody asked for it."""
+        if self.per_line is None:
+            return []
+        cycles, summed = self.cycles_by_line(), self.per_line.sum(axis=0)
+        return [
+            {
+                "line": line,
+                "cycles": cycles.get(line, 0.0),
+                "counters": {counter.name.lower(): int(row[counter]) for counter in Counter if row[counter]},
+            }
+            for line, row in zip(self.lines, summed, strict=True)
+            if row.any()
+        ]
+
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers for JSON."""
+        """Everything as plain numbers for JSON; `lines` only where they were asked for."""
+        lines = {"lines": self.by_line()} if self.per_line is not None else {}
         return {
             "kernel": self.kernel,
             "grid": list(self.grid),
@@ -164,7 +180,38 @@ class LaunchStats:
             "bound": self.bound,
             "modelled_us": self.modelled_seconds * 1e6,
             "host_us": self.host_seconds * 1e6,
+            **lines,
         }
+
+
+def cycles_of(profile: Any, counted: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float64]]:
+    """Cycles by resource of each row of counters (int64[rows, COUNTER_SLOTS]), as `LaunchStats.cycles` has them."""
+    cost, memory = profile.cost, profile.memory
+    count = counted.astype(np.float64)
+    transactions = count[:, Counter.TRANSACTIONS_IN] + count[:, Counter.TRANSACTIONS_OUT]
+    waits = count[:, Counter.REQUESTS] * cost.dma_latency_cycles / STREAMS_IN_FLIGHT
+    dma = transactions * memory.dma_granularity_bytes / cost.dma_bytes_per_cycle_pe + waits
+    vector = sum((count[:, slot] / cost.lanes(dtype) for slot, dtype in VECTOR), np.zeros(len(count)))
+    special = count[:, Counter.SPECIAL] / cost.special_lanes
+    slowest = min(cost.dot_macs_per_cycle.values(), default=1)
+    dot = sum(
+        (count[:, slot] / cost.dot_macs_per_cycle.get(dtype, slowest) for slot, dtype in DOT), np.zeros(len(count))
+    )
+    atomics = count[:, Counter.ATOMICS] * cost.atomic_cycles
+    if profile.features.cross_pe_reduction:
+        # the PEs of a row combine their updates on the way: memory sees one for each row
+        atomics /= profile.grid.columns
+    programs = count[:, Counter.PROGRAMS] * cost.program_cycles
+    return {
+        "dma": dma,
+        "waits": waits,
+        "vector": vector,
+        "special": special,
+        "dot": dot,
+        "atomics": atomics,
+        "programs": programs,
+        "total": programs + atomics + np.maximum(dma, vector + special + dot),
+    }
 
 
 def copy_seconds(profile: Any, copies: int, nbytes: int, pieces: int) -> float:

@@ -329,14 +329,18 @@ def _advice(name: str) -> str:
 
 def where(module: Module, op: Op) -> tuple[str, int, str]:
     """File, line and text of the kernel's source for an operation: the outermost frame outside of Triton's library."""
+    file, line = place(module, op)
+    return (file, line, linecache.getline(file, line).rstrip()) if file else ("", 0, "")
+
+
+def place(module: Module, op: Op) -> tuple[str, int]:
+    """File and line of `where`; no file is read."""
     stack = frames(module, op.loc)
     mine = [frame for frame in stack if f"{os.sep}triton{os.sep}language{os.sep}" not in frame.file]
     if not (mine or stack):
-        return "", 0, ""
+        return "", 0
     frame = (mine or stack)[0]
-    if not frame.file:
-        return "", 0, ""
-    return frame.file, frame.line, linecache.getline(frame.file, frame.line).rstrip()
+    return (frame.file, frame.line) if frame.file else ("", 0)
 
 
 def report(module: Module, profile: Profile, problems: list[Problem]) -> tuple[str, str]:

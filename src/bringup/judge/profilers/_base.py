@@ -28,6 +28,9 @@ class Seen:
     """Modelled time of the call's copies, where the clock is a model's."""
     source: str = ""
     """The candidate's."""
+    by_line: Sequence[Mapping[str, Any]] | str = ()
+    """Counters of each launch of the same call, made once more, with `lines`; why they are not known; () where nobody
+    asked for them."""
     least_bytes: int = 0
     """Bytes of the call's inputs and results: what must be moved at least."""
     kernels: Sequence[Mapping[str, Any]] = ()

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from bringup.judge.measuring import Bound, Diagnosis
+from bringup.judge.measuring import Bound, Diagnosis, LineCost
 from bringup.judge.profilers._base import Seen
 
 # Where the time went -> what it is bound by, and how a person says it.
@@ -37,6 +37,8 @@ _DOTS = {
     "dot_fp32": "fp32", "dot_fp16": "fp16", "dot_bf16": "bf16", "dot_int8": "int8", "dot_fp64": "fp64",
     "dot_fp8": "fp8e5",
 }  # fmt: skip
+
+MOST_LINES, LEAST_SHARE = 3, 0.05  # of the source that are named; of the time that one has then
 
 
 class ModelledCounters:
@@ -65,8 +67,43 @@ class ModelledCounters:
             summary=_summary(bound, cause, spent[cause] / total, used, seen),
             share=min(share, 1.0),
             figures=_figures(seen, spent, used),
+            lines=expensive_lines(seen),
             profilers=(self.name,),
+            missing=(f"{self.name}: lines of the source: {seen.by_line}",) if isinstance(seen.by_line, str) else (),
         )
+
+
+def expensive_lines(seen: Seen) -> tuple[LineCost, ...]:
+    """The lines of the source that most of the modelled time goes to, with what was counted there."""
+    if isinstance(seen.by_line, str):
+        return ()
+    cycle = 1e-9 / seen.facts["cost"]["clock_ghz"]
+    seconds: Counter[int] = Counter()
+    counted: dict[int, Counter[str]] = {}
+    for launch in seen.by_line:
+        for one in launch.get("lines", ()):
+            seconds[one["line"]] += one["cycles"] * cycle
+            counted.setdefault(one["line"], Counter()).update(one["counters"])
+    texts = seen.source.splitlines()
+    return tuple(
+        LineCost(line=line, text=texts[line - 1].strip(), figures=_line_figures(spent, seen, counted[line]))
+        for line, spent in seconds.most_common()
+        if 0 < line <= len(texts) and spent >= LEAST_SHARE * seen.seconds
+    )[:MOST_LINES]
+
+
+def _line_figures(seconds: float, seen: Seen, count: Mapping[str, int]) -> dict[str, float]:
+    found = {
+        "% of the modelled time": 100 * seconds / seen.seconds,
+        "us": seconds * 1e6,
+        "DMA bytes": count.get("bytes_in", 0) + count.get("bytes_out", 0),
+        "DMA requests": count.get("requests", 0),
+        "vector operations": sum(count.get(slot, 0) for slot in _WIDTHS),
+        "special functions": count.get("special", 0),
+        "multiply-accumulates": sum(count.get(slot, 0) for slot in _DOTS),
+        "atomic updates": count.get("atomics", 0),
+    }
+    return {name: _rounded(value) for name, value in found.items() if value}
 
 
 def time_by_cause(seen: Seen) -> dict[str, float]:

@@ -37,6 +37,8 @@ class Shared:
     dumps: list[tuple[Value, int]] = field(default_factory=list)
     dump_bytes: int = 0
     prints: dict[int, Op] = field(default_factory=dict)
+    rows: dict[Op, int] | None = None
+    """In a copy of the kernel that counts by line: the row of counters of each operation."""
 
 
 class Arena:
@@ -97,6 +99,8 @@ class Lowering:
         self.scope: list[Value] = []
         self.fault = "fault"
         self.arena_pointer = ""
+        self.row: int | None = None
+        """The row that counters go to here, where the kernel counts by line; None is not known."""
         self.starts: dict[Value, str] = {}
         """Loop-carried walks: synthetic scalar -> SSA i64."""
 
@@ -353,6 +357,20 @@ class Lowering:
         ]
         self.counts[int(slot)] += work
 
+    def count_in(self, op: Op) -> None:
+        """From here on count in the row of an operation's line (in a copy of the kernel that counts by line)."""
+        rows = self.shared.rows
+        if rows is None:
+            return
+        row = rows.get(op, 0)
+        if row != self.row:
+            self.flush_counts()
+            self.f.store64(self.f.load64("%ctx", L.LINES) + row * 8 * L.COUNTER_SLOTS, "%ctx", L.COUNTERS)
+            self.row = row
+        if op.regions or op.name == "tt.call":
+            self.flush_counts()  # what counts inside goes to other rows
+            self.row = None
+
     def flush_counts(self) -> None:
         """Emit the additions for the straight code since the last flush."""
         if not self.counts:
@@ -365,10 +383,13 @@ class Lowering:
     def block(self, block: Block) -> None:
         """Lower a block up to, not including, its terminator; returns with the counts flushed."""
         outer_counts, self.counts = self.counts, Tally()
+        self.row = None
         for op in block.ops[:-1]:
+            self.count_in(op)
             self.count_op(op)
             self.visit_op(self, op)
             self.release(op)
             self.scope.extend(op.results)
         self.flush_counts()
         self.counts = outer_counts
+        self.row = None

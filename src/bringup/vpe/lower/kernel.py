@@ -168,10 +168,11 @@ def _graph(low: Lowering, func: Func) -> None:
             raise Unsupported(end, "no lowering for this terminator")
 
 
-def _entry(unit: Unit) -> None:
+def _entry(unit: Unit, rows: int) -> None:
     """`i32 vpe_programs(ptr ctx, i64, i64)`: take chunks of programs from the shared counter until none is left.
 
     Where cycles are limited, notes the work of each program that ends, and takes no more once all took too much.
+    `rows`: of counters that a PE has, one unless the kernel counts by line.
     """
     f = Function(unit, ENTRY, "i32", [("ptr", "ctx"), ("i64", "unused0"), ("i64", "unused1")])
     shared = f.pointer(f.load64("%ctx", L.NEXT))
@@ -206,8 +207,10 @@ def _entry(unit: Unit) -> None:
             f.store64(f.i(f.emit(f"urem i64 {rest}, {gy}")), "%ctx", L.PID + 1)
             f.store64(f.i(f.emit(f"udiv i64 {rest}, {gy}")), "%ctx", L.PID + 2)
             pe = f.i(f.emit(f"urem i64 {program}, {pes}"))
-            mine = counters + pe * (8 * L.COUNTER_SLOTS)
+            mine = counters + pe * (8 * L.COUNTER_SLOTS * rows)
             f.store64(mine, "%ctx", L.COUNTERS)
+            if rows > 1:
+                f.store64(mine, "%ctx", L.LINES)
             with f.when(limited):
                 f.store64(f.i(f.emit("call i64 @vpe_work(ptr %ctx)")), "%ctx", L.BEFORE)
             place = f.pointer(mine)
@@ -231,25 +234,30 @@ def _entry(unit: Unit) -> None:
     f.finish()
 
 
-def lower(module: Module, call: Callable[[Lanes, str, list[V], str], V], dump_site: int | None = None) -> Lowered:
+def lower(
+    module: Module, call: Callable[[Lanes, str, list[V], str], V], dump_site: int | None = None,
+    rows: dict[Op, int] | None = None,
+) -> Lowered:  # fmt: skip
     """Lower a kernel with the functions that it calls.
 
     Args:
         module: parsed TTIR.
         call: emits a call of the special-function library.
         dump_site: number of an operation before which all variables are written out (for core dumps).
+        rows: row of counters by operation, for a copy that counts by line; all others count in row 0. Such a copy
+            keeps no limit of cycles, which looks at one row alone.
 
     Raises:
         Unsupported: an operation that has no lowering.
     """
     unit = Unit(module.kernel.name)
-    shared = Shared(unit, module, call, dump_site=dump_site)
+    shared = Shared(unit, module, call, dump_site=dump_site, rows=rows)
     unit.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
     for func in module.funcs.values():
         if not func.public:
             _function(shared, func, control.function_name(func.name))
     _function(shared, module.kernel, "kernel")
-    _entry(unit)
+    _entry(unit, 1 + max(rows.values(), default=0) if rows is not None else 1)
     follows = any(
         op.name == "tt.int_to_ptr" or (op.name == "tt.load" and op.result.type.elem == "ptr") for op in module.walk()
     )
