@@ -20,6 +20,7 @@ from typing import Any
 from bringup.config import DEVICES
 from bringup.judge.measuring import Bound, Diagnosis
 from bringup.judge.profilers._base import Seen
+from bringup.judge.profilers._source_view import read_source, source_options
 
 TOOL_SECONDS = 120
 SHORT_LAUNCH_US = 4.0  # a kernel's time below which its start is most of it
@@ -142,7 +143,14 @@ class NsightCompute(_Watched):
             return "not installed (no `ncu` in the path)"
         command = [tool, "--csv", "--page", "raw", "--metrics", ",".join(METRICS), "--target-processes", "all"]
         done = run([*command, *player(seen, ("--times", "1"))])
-        return done if done.startswith(FAILED) else read_ncu(done, seen)
+        said = done if done.startswith(FAILED) else read_ncu(done, seen)
+        if isinstance(said, str):
+            return said
+        done = run([tool, *source_options(seen), *player(seen, ("--times", "1"))])
+        lines = done if done.startswith(FAILED) else read_source(done, seen)
+        if isinstance(lines, str):
+            return said.model_copy(update={"missing": (f"{self.name}: lines of the source: {lines}",)})
+        return said.model_copy(update={"lines": lines})
 
 
 def read_ncu(text: str, seen: Seen) -> Diagnosis | str:
