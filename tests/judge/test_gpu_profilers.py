@@ -75,6 +75,73 @@ def test_least_traffic_launches_and_facts_decide_without_counters() -> None:
     assert judged(seen(1e-4, 100), {"share of most warps": 1.0}, "compiled").bound == "unknown"
 
 
+FULL_H100 = {**H100, "multiprocessors": 132, "clock_mhz": 1830}
+
+
+def multiplied(
+    share: float = 0.7, dots: Any = "known", least: int = 0, nbytes: int = 0, facts: Any = None, figures: Any = None
+) -> Diagnosis:
+    """A call of 100 us whose two launches of ten programs make `share` of the peak in bf16."""
+    whole = share * 132 * 4096 * 1830e6 * 1e-4
+    if dots == "known":
+        dots = {"unit": "bf16", "times": 1, "operations": round(whole / 20)}
+    launches = [{"kernel": "kernel_k", "microseconds": 50.0, "grid": [5, 2, 1]}] * 2
+    kernels = [{"name": "kernel_k", "binary": b"", "shared": 0, "facts": {} if dots == "old" else {"dots": dots}}]
+    one = Seen(
+        "cuda", 1e-4, launches, facts=facts or FULL_H100, least_bytes=nbytes, least_operations=least, kernels=kernels
+    )
+    return judged(one, figures or {}, "compiled")
+
+
+def test_matrix_products_near_their_peak_bound_a_call() -> None:
+    found = multiplied(0.7)
+    assert (found.bound, round(found.share or 0, 3)) == ("compute", 0.7)
+    assert found.figures["peak TFLOP/s in bf16"] == pytest.approx(989, rel=1e-3)
+    assert found.figures["TFLOP/s in bf16"] == pytest.approx(0.7 * 989, rel=1e-3)
+    assert "692.6 TFLOP/s in bf16 (70% of 989.4)" in found.summary
+
+
+def test_the_greater_share_of_the_two_ceilings_decides() -> None:
+    moved = int(0.9 * 3350e9 * 1e-4)
+    assert multiplied(0.7, nbytes=moved).bound == "memory"
+    assert multiplied(0.95, nbytes=moved).bound == "compute"
+    assert multiplied(0.4).bound == "compute"
+    assert multiplied(0.4, nbytes=int(0.5 * 3350e9 * 1e-4)).bound == "unknown"
+    assert multiplied(0.2).bound == "unknown"
+    assert multiplied(0.4, figures={"local bytes a thread": 64.0}).bound == "memory"  # spills are a cause of their own
+
+
+def test_what_the_text_does_not_count_is_the_references() -> None:
+    whole = round(0.7 * 132 * 4096 * 1830e6 * 1e-4)
+    open_loop = {"unit": "bf16", "times": 1, "operations": None}
+    assert multiplied(dots=open_loop, least=whole).bound == "compute"
+    three = multiplied(dots={"unit": "tf32", "times": 3, "operations": None}, least=whole // 6)
+    assert (three.bound, round(three.share or 0, 2)) == ("compute", 0.7)
+    found = multiplied(dots=open_loop)
+    assert (found.bound, found.share) == ("unknown", 0.0)
+    assert found.summary.endswith("; arithmetic unknown: how often its dots run is not known.")
+
+
+@pytest.mark.parametrize(
+    ("dots", "least", "facts", "why"),
+    [
+        ("old", 10, None, "what its kernels multiply was not looked at"),
+        ({}, 10, None, "its matrix products are not made by tl.dot, so that their ceiling is not known"),
+        ({"unit": "", "times": 1, "operations": None}, 10, None, "its dots multiply what has no one ceiling"),
+        ("known", 10, {**FULL_H100, "capability": 75}, "the peak of this chip in bf16 is not known"),
+    ],
+)
+def test_arithmetic_that_is_not_known_is_told_and_not_guessed(dots: Any, least: int, facts: Any, why: str) -> None:
+    found = multiplied(0.9, dots=dots, least=least, facts=facts)
+    assert found.bound == "unknown"
+    assert f"arithmetic unknown: {why}." in found.summary
+    assert not any("TFLOP/s" in name for name in found.figures)
+
+
+def test_a_call_without_matrix_products_says_nothing_of_them() -> None:
+    assert "arithmetic" not in multiplied(dots={}).summary
+
+
 def test_tools_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "not installed" in str(NsightCompute().diagnose(seen(folder=str(tmp_path))))

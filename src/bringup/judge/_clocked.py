@@ -16,6 +16,7 @@ from bringup.judge._bench import deadline
 from bringup.judge._case import CaseJudge, tape_name
 from bringup.judge._device import DeviceLost
 from bringup.judge._measuring import NOTHING_TIMED, baseline_job, idle_note
+from bringup.judge._operations import reference_operations
 from bringup.judge._player import pack
 from bringup.judge._turns import Side, doubts, times_of
 from bringup.judge._wire import Assignment
@@ -228,6 +229,7 @@ class Clocked:
                     facts=self.referee.target.facts(),
                     source=self.job.judge.candidate.source,
                     least_bytes=case.least_bytes(),
+                    least_operations=reference_operations(case.inputs),
                     kernels=kernels,
                     folder=folder,
                 )

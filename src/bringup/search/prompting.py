@@ -22,6 +22,7 @@ from bringup.prompts import Tried as TriedNode
 from bringup.search.graph import Graph, Node
 from bringup.search.problem import START, Problem
 from bringup.store import Memory, Run
+from bringup.targets import peak_tflops
 
 MOST_TRIED = 12
 """Ancestors and siblings of which a prompt tells, the latest."""
@@ -181,6 +182,8 @@ def hardware_lines(facts: dict[str, Any]) -> tuple[str, ...]:
         if isinstance(value, dict) and name in {"grid", "memory", "cost", "limits"}:
             inner = ", ".join(f"{key.replace('_', ' ')} {_plain(one)}" for key, one in value.items() if one is not None)
             lines.append(f"{name}: {inner}")
+    if peaks := peak_tflops(facts):
+        lines.append(f"peak TFLOP/s by what is multiplied: {', '.join(f'{n} {one:.4g}' for n, one in peaks.items())}")
     return tuple(lines)
 
 

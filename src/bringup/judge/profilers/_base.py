@@ -33,6 +33,8 @@ class Seen:
     asked for them."""
     least_bytes: int = 0
     """Bytes of the call's inputs and results: what must be moved at least."""
+    least_operations: int = 0
+    """Of the matrix products that the suite's own reference makes of the call (a multiply-add is two); 0: not known."""
     kernels: Sequence[Mapping[str, Any]] = ()
     """The compiled kernels: `name`, `shared`, `facts`, `binary` (bytes)."""
     folder: str = ""

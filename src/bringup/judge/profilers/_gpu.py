@@ -1,8 +1,8 @@
 """What bounds a call on a GPU: facts of its compiled kernels, PyTorch's profiler, Proton, Nsight Compute.
 
 The roofline needs two figures of the device. Bandwidth comes from the driver (`memory_gb_s`), or from the published
-figures of a chip that is not here. What must be moved at least are the call's arguments and results; Nsight Compute
-counts what was moved in fact.
+figures of a chip that is not here; the peak of matrix products from capability, multiprocessors and clock. What must be
+moved at least are the call's arguments and results; Nsight Compute counts what was moved in fact.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from typing import Any
 
 from bringup.config import DEVICES
 from bringup.judge.measuring import Bound, Diagnosis
+from bringup.judge.profilers._arithmetic import Products, products
 from bringup.judge.profilers._base import Seen
 from bringup.judge.profilers._source_view import read_source, source_options
 
 TOOL_SECONDS = 120
 SHORT_LAUNCH_US = 4.0  # a kernel's time below which its start is most of it
 FULL = 0.6  # of a ceiling: what is near it is bound by it
+BUSY = 0.3  # of a unit's peak: from here on its work hides what has a smaller share
+AT_PEAK = "near the peak of its matrix products"
 FAILED = "failed: "  # what begins so is no output
 RUNS = 20  # of the tape under a profiler of time
 METRICS = {
@@ -61,28 +64,44 @@ class CompiledFacts:
 
 
 def judged(seen: Seen, figures: dict[str, float], name: str) -> Diagnosis:
-    """What the least traffic, the launches and the kernels' facts say together."""
+    """What the least traffic, the matrix products, the launches and the kernels' facts say together."""
     figures = {**figures, "us": seen.seconds * 1e6, "launches": float(len(seen.launches))}
     peak = float(seen.facts.get("memory_gb_s", 0))
     rate = seen.least_bytes / seen.seconds / 1e9
     figures["GB/s at least"] = round(rate, 3)
-    share = min(rate / peak, 1.0) if peak else None
+    memory = min(rate / peak, 1.0) if peak else None
+    made = products(seen)
+    compute = None
+    if isinstance(made, Products):
+        done = made.operations / seen.seconds / 1e12
+        compute = min(done / made.peak, 1.0)
+        figures[f"TFLOP/s in {made.unit}"] = float(f"{done:.4g}")
+        figures[f"peak TFLOP/s in {made.unit}"] = float(f"{made.peak:.4g}")
+    share = max((one for one in (memory, compute) if one is not None), default=None)
     times = [float(one["microseconds"]) for one in seen.launches if "microseconds" in one]
     spilled = figures.get("local bytes a thread", 0)
     bound: Bound = "unknown"
     words = "what bounds it is not known without hardware counters"
+    nearer = compute is not None and compute > (memory or 0.0)
     if share is not None and share >= FULL:
-        bound, words = "memory", "near what device memory delivers"
+        bound, words = ("compute", AT_PEAK) if nearer else ("memory", "near what device memory delivers")
     elif times and max(times) < SHORT_LAUNCH_US:
         bound, words = "launch", f"every kernel takes less than {SHORT_LAUNCH_US:g} us: starting it is most of that"
     elif spilled:
         bound, words = "memory", f"{spilled:g} bytes a thread are kept outside of registers"
     elif figures.get("share of most warps", 1.0) < 0.25:
         bound, words = "latency", f"only {figures['share of most warps']:.0%} of the warps fit at once"
+    elif nearer and compute is not None and compute >= BUSY:
+        bound, words = "compute", "nearer to the peak of its matrix products than to what device memory delivers"
     text = f"{words[0].upper()}{words[1:]}: {figures['us']:.4g} us in {len(seen.launches)} launches"
     text += f", {rate:.4g} GB/s at least"
-    if share is not None:
-        text += f" ({share:.0%} of {peak:g})"
+    if memory is not None:
+        text += f" ({memory:.0%} of {peak:g})"
+    if isinstance(made, Products) and compute is not None:
+        done = made.operations / seen.seconds / 1e12
+        text += f", {done:.4g} TFLOP/s in {made.unit} ({compute:.0%} of {made.peak:.4g})"
+    elif isinstance(made, str):
+        text += f"; arithmetic unknown: {made}"
     return Diagnosis(bound=bound, summary=f"{text}.", share=share, figures=figures, profilers=(name,))
 
 
