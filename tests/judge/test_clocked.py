@@ -16,6 +16,7 @@ from bringup.device import TimedEngine
 from bringup.judge import EAGER, Baseline, MeasureJob, Timing
 from bringup.judge._clocked import health_notes
 from bringup.suites import get_suite
+from bringup.targets import get_target
 from bringup.targets._cuda_clock import parsed
 from bringup.targets._cuda_engine import CudaEngine
 
@@ -58,6 +59,8 @@ async def test_a_candidate_is_timed_beside_eager_pytorch(bench: Bench) -> None:
     measured = await bench.measure(job(bench, DOUBLE, Baseline(name=EAGER)))
     assert measured.verdict.passed, measured.verdict.summary
     assert (measured.clock, measured.error) == ("device", None)
+    assert measured.facts == dict(get_target("clocked").facts())  # for who has no such device
+    assert measured.facts
     assert [case.case.index for case in measured.cases] == [0, 1, 2, 4]
     for case in measured.cases:
         assert case.device.repeats >= 6

@@ -235,6 +235,9 @@ class ClockedTarget(ThirdTarget):
 
     name = "clocked"
 
+    def facts(self) -> dict[str, Any]:
+        return {"name": "third chip", "multiprocessors": 1}
+
     def engine(self) -> Engine:
         return ClockedEngine()
 

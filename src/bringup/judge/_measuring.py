@@ -45,7 +45,9 @@ def _measured(referee: Referee, job: MeasureJob, assignment: Assignment) -> Meas
     verdict = judging.run()
     if not job.judge.report.profile:
         verdict = verdict.model_copy(update={"profile": ()})
-    measured = Measured(verdict=verdict, clock=clock, device=job.judge.target.name)
+    # A modelled chip's are in its profile, which travels with the job.
+    facts = dict(referee.target.facts()) if clock == "device" else {}
+    measured = Measured(verdict=verdict, clock=clock, device=job.judge.target.name, facts=facts)
     if not verdict.passed:
         return measured
     if clock == "model":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -142,6 +142,7 @@ class Measured(Record):
     cases: tuple[CaseTiming, ...] = ()
     clock: Literal["device", "model"] = "device"  # whose time: a clock's, or a model of a chip
     device: str = ""  # name of the device, with its clocks where they are known
+    facts: dict[str, Any] = Field(default_factory=dict)  # of a device with a clock: what its target says, where it is
     seconds: float = 0.0  # that judging and timing took
     notes: tuple[str, ...] = ()  # what a reader of the times must know: cases that were judged and not timed
     error: str | None = None  # why nothing could be timed although the verdict passed

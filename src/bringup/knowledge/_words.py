@@ -67,14 +67,18 @@ _CALLS: dict[str, Kind] = {
 def platform_of(target: str, device: str = "") -> tuple[str, str]:
     """Return platform and device of a target: `cuda:sm_90` is (nvidia, sm_90), `vpe:pe64` is (vpe, pe64).
 
-    `device` is what a measurement calls the device ("NVIDIA H100 80GB HBM3"). The device is "" where it is not known;
-    a profile given as a file is its file's stem.
+    `device` is what a measurement calls the device ("NVIDIA H100 80GB HBM3"), or its architecture ("sm_90"). The device
+    is "" where it is not known; a profile given as a file is its file's stem.
     """
     name, _, rest = target.strip().partition(":")
     platform = _PLATFORMS.get(name.lower(), name.lower())
     found = rest.rsplit("/", 1)[-1].removesuffix(".yaml").removesuffix(".yml") if rest else ""
     if platform == "vpe" and not found and not device:
         found = "pe64"  # the default chip
+    if platform == "nvidia" and found.isdigit():
+        found = ""  # the number of a GPU says nothing of what it is
+    if re.fullmatch(r"sm_\d+|gfx[0-9a-f]+", device):
+        return platform, found or device
     words = re.findall(r"[a-z]+\d+", device.lower())
     return platform, found or next((_DEVICES[word] for word in words if word in _DEVICES), "")
 

@@ -21,6 +21,7 @@ from bringup.knowledge import Base, index_lines, retrieve
 from bringup.operators import Operator
 from bringup.prompts import Prompt
 from bringup.runs import Services
+from bringup.search.chip import Chip, device_of
 from bringup.search.graph import Graph, Node
 from bringup.search.helpers import HelperCall, chosen_files, of_helper, of_loop
 from bringup.search.node import MeasuringJudge, NodeLoop
@@ -102,6 +103,7 @@ class Search:
         self._in_a_row = 0
         self._ended: Ended | None = None
         self._sources: dict[str, str] = {}
+        self._chip = Chip(problem, texts)
 
     @property
     def operator(self) -> Operator:
@@ -228,6 +230,7 @@ class Search:
             source=self._source,
             seed=self._config.seed,
             target=self._config.target,
+            facts=await asyncio.to_thread(self._chip.facts, graph),
         )
         step = await asyncio.to_thread(self._policy.next, view)
         if isinstance(step, Wait) and not graph.open:
@@ -348,7 +351,7 @@ class Search:
 
     async def _brief(self, node: Node, earlier: Sequence[StoredEvent], subject: Subject) -> Brief | None:
         """Collect what the node's prompt tells; None when the budget ended the node meanwhile."""
-        briefing = Briefing(self._problem, self._texts, self._change)
+        briefing = Briefing(self._problem, self._texts, self._change, self._chip)
         graph = self.graph
         brief = await asyncio.to_thread(briefing.brief, graph, node.parents, node.memory, node.id)
         if node.memory == "none" or not node.parents:
@@ -385,6 +388,7 @@ class Search:
             retrieve,
             self._knowledge,
             self._config.target,
+            device=device_of(brief.facts),
             bound=brief.bound,
             operator=self.operator.name,
             source=source,

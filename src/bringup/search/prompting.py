@@ -19,6 +19,7 @@ from bringup.operators import DocNode, Operator, PromptWords
 from bringup.prompts import Prompt, render
 from bringup.prompts import Shown as ShownKernel
 from bringup.prompts import Tried as TriedNode
+from bringup.search.chip import Chip
 from bringup.search.graph import Graph, Node
 from bringup.search.problem import START, Problem
 from bringup.store import Memory, Run
@@ -44,13 +45,15 @@ class Brief:
     directives: str = ""
     knowledge: str = ""
     cases: tuple[str, ...] = field(default=())
+    facts: dict[str, Any] = field(default_factory=dict)  # of the chip
 
 
 class Briefing:
     """Collects what prompts tell of a graph's nodes. Reads texts from the store: call it in a thread."""
 
-    def __init__(self, problem: Problem, texts: Run, change: Callable[[Node], str]) -> None:
+    def __init__(self, problem: Problem, texts: Run, change: Callable[[Node], str], chip: Chip) -> None:
         """`change` returns what the author of a node said to have changed, "" where nobody did."""
+        self._chip = chip
         self._problem = problem
         self._texts = texts
         self._change = change
@@ -75,6 +78,7 @@ class Briefing:
             best=best.fitness if best is not None and memory != "none" else 0.0,
             bound=nodes[0].measured.bound if nodes and nodes[0].measured is not None else "",
             cases=self._calls(with_times),
+            facts=self._chip.facts(graph),
         )
 
     def shown(self, node: Node, *, told: bool) -> ShownKernel:
@@ -210,7 +214,6 @@ class SearchPrompts:
         self._dialect = dialect
         self._docs = docs
         self._words = words or PromptWords()
-        self._hardware = hardware_lines(dict(problem.facts))
 
     @property
     def against(self) -> str:
@@ -237,7 +240,7 @@ class SearchPrompts:
             siblings=brief.siblings,
             best=brief.best,
             directives=brief.directives,
-            hardware=self._hardware,
+            hardware=hardware_lines(brief.facts),
             knowledge=brief.knowledge,
         )
 
@@ -252,7 +255,7 @@ class SearchPrompts:
             ancestors=brief.ancestors,
             siblings=brief.siblings,
             best=brief.best,
-            hardware=self._hardware,
+            hardware=hardware_lines(brief.facts),
         )
 
     def look_up(self, operator: Operator, brief: Brief, index: str, most: int) -> Prompt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bringup.search.parameters.space import Freedom
@@ -13,13 +14,13 @@ _ACCUMULATOR = 4  # bytes of an element of what `tl.dot` adds to
 _LARGEST_TENSOR = 1 << 16  # elements: beyond, no core keeps a block in registers
 
 
-def freedom_of(target: Target, *, loose: bool = False) -> Freedom:
+def freedom_of(target: Target, *, loose: bool = False, facts: Mapping[str, Any] | None = None) -> Freedom:
     """Return the freedom of parameters on `target`.
 
     `loose`: results may be off by what the 10-bit mantissa of tf32 makes of fp32 products (relative 1e-3). Without it a
-    product of fp32 stays one, exactly or in three parts.
+    product of fp32 stays one, exactly or in three parts. `facts` are the chip's, where the target does not know them.
     """
-    limits, facts = target.dialect().limits, target.facts()
+    limits, facts = target.dialect().limits, target.facts() or facts or {}
     backend = target.triton_target()[0]
     base: dict[str, Any] = {
         "block": min(limits.block or _LARGEST_TENSOR, _LARGEST_TENSOR),
@@ -37,7 +38,7 @@ def freedom_of(target: Target, *, loose: bool = False) -> Freedom:
     return Freedom(**base)
 
 
-def _processors(facts: dict[str, Any]) -> int:
+def _processors(facts: Mapping[str, Any]) -> int:
     grid = facts.get("grid")
     if isinstance(grid, dict):
         return int(grid.get("rows", 0)) * int(grid.get("columns", 0))

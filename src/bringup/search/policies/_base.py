@@ -58,6 +58,7 @@ class View:
     source: Callable[[Node], str]  # of a node that has a candidate
     seed: int = 0
     target: str = ""  # as commands take it
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of the chip, as far as they are known
 
 
 @runtime_checkable

@@ -48,7 +48,7 @@ class Tuner(PolicyDefaults):
             if view.graph.open:
                 return Wait()
             return Done("no kernel to start from works: tune its parameters after one passes")
-        freedom = freedom_of(get_target(view.target), loose=self.options.loose)
+        freedom = freedom_of(get_target(view.target), loose=self.options.loose, facts=view.facts)
         for base in bases:
             step = self._of(base, view, freedom)
             if step is not None:
