@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,12 +14,15 @@ from judge_bench import Bench
 from bringup.candidate import Candidate
 from bringup.config import NO_CACHE, JudgeConfig
 from bringup.device import TimedEngine
+from bringup.device.tape import digest_of
 from bringup.judge import EAGER, Baseline, MeasureJob, Timing
-from bringup.judge._clocked import health_notes
+from bringup.judge._bench import _Bench
+from bringup.judge._clocked import Clocked, health_notes
 from bringup.suites import get_suite
 from bringup.targets import get_target
 from bringup.targets._cuda_clock import parsed
 from bringup.targets._cuda_engine import CudaEngine
+from bringup.verdict import Mismatch
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -69,7 +73,7 @@ async def test_a_candidate_is_timed_beside_eager_pytorch(bench: Bench) -> None:
         assert case.host.median > 0
         assert set(case.baselines) == {EAGER}
         assert not case.whole_call
-        assert "the device was slowed down while it was timed: heat (hardware)" in case.notes
+        assert "the device was slowed down while it was timed, also after a pause: heat (hardware)" in case.notes
     assert measured.speedup() > 0
 
 
@@ -89,12 +93,60 @@ async def test_a_target_without_a_stopwatch_says_so() -> None:
     assert measured.speedup() == 0
 
 
+class Copy:
+    """A copy of a call's inputs, whose run leaves these results."""
+
+    def __init__(self, *results: bytes) -> None:
+        self.kept, self.left, self.asked = list(results), [b""] * len(results), list[str]()
+
+    def restore(self) -> None:
+        self.asked.append("restore")
+
+    def run(self) -> None:
+        self.asked.append("run")
+        self.left = self.kept
+
+    def results(self) -> list[bytes]:
+        return self.left
+
+
+async def test_results_after_the_timed_runs_are_those_of_every_copy() -> None:
+    bench = _Bench.__new__(_Bench)
+    bench.engine = SimpleNamespace(synchronize=lambda: None)  # type: ignore[assignment]
+    tape = SimpleNamespace(result=digest_of([b"right", b"too"]))
+    right, wrong, other = Copy(b"right", b"too"), Copy(b"wrong", b"too"), Copy(b"wrong", b"too")
+    answer: dict[str, Any] = {}
+    assert bench._after([right, right], tape, answer) == []  # type: ignore[list-item, arg-type]
+    assert answer["same"]
+    assert bench._after([right, wrong, other], tape, answer) == [[b"wrong", b"too"]]  # type: ignore[list-item, arg-type]
+    assert not answer["same"]
+    assert wrong.asked == other.asked == ["restore", "run"]
+
+
+async def test_each_of_the_results_is_compared() -> None:
+    compared: list[list[bytes]] = []
+
+    def recheck(storages: list[memoryview]) -> Mismatch | None:
+        compared.append([bytes(one) for one in storages])
+        bad = compared[-1][0] == b"bad"
+        return Mismatch(aspect="values", output="output", message="1 of 3 differs") if bad else None
+
+    case = SimpleNamespace(recheck=recheck, inputs=SimpleNamespace(case=None), call="wrapper()")
+    clocked = Clocked.__new__(Clocked)
+    answer = {"sizes": [[2, 1], [2, 1]]}
+    assert clocked._recheck(case, answer, memoryview(b"okxoky")) is None  # type: ignore[arg-type]
+    found = clocked._recheck(case, {"sizes": [[3, 1], [3, 1]]}, memoryview(b"oklxbady"))  # type: ignore[arg-type]
+    assert found is not None
+    assert "1 of 3 differs" in found.summary
+    assert compared == [[b"ok", b"x"], [b"ok", b"y"], [b"okl", b"x"], [b"bad", b"y"]]
+
+
 async def test_states_of_a_device_become_notes() -> None:
     fine = {"sm_mhz": 1980, "most_sm_mhz": 1980, "throttled": []}
     assert health_notes([fine, fine]) == []
     hot = {"sm_mhz": 900, "most_sm_mhz": 1980, "throttled": ["power cap"]}
     assert health_notes([fine, hot]) == [
-        "the device was slowed down while it was timed: power cap",
+        "the device was slowed down while it was timed, also after a pause: power cap",
         "the device's clock was at 900 of 1980 MHz",
     ]
     assert health_notes([{"missing": "no NVML"}, {"missing": "no NVML"}]) == ["no NVML"]

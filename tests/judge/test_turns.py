@@ -9,7 +9,16 @@ import statistics
 import pytest
 
 from bringup.judge import Timing
-from bringup.judge._turns import LONGEST, Side, doubts, half_width, take_turns, times_of
+from bringup.judge._turns import (
+    LONGEST,
+    Side,
+    doubts,
+    half_width,
+    longest,
+    take_turns,
+    take_turns_cool,
+    times_of,
+)
 
 
 class World:
@@ -68,8 +77,66 @@ def test_it_ends_when_the_time_is_up_and_says_so() -> None:
     side = world.side("candidate", *(1e-6 * (n * 7 % 23 + 1) for n in range(23)), cost=0.25)
     timing = Timing(warm_up_seconds=0, repeats=10, seconds=12.5, width=0.001)
     take_turns([side], timing, world.clock)
-    assert len(side.samples) == 50
+    assert len(side.samples) == 3 * 50  # three times the seconds, since it is noisy to the end
     assert any("noisy" in doubt for doubt in doubts(side, timing))
+
+
+def test_what_becomes_narrow_after_the_seconds_is_waited_for() -> None:
+    world = World()
+    noise = random.Random(3)
+    side = world.side("candidate", *(1e-5 * (1 + noise.uniform(-0.2, 0.2)) for _ in range(2000)), cost=0.01)
+    timing = Timing(warm_up_seconds=0, repeats=10, seconds=1.0, width=0.03)
+    take_turns([side], timing, world.clock)
+    assert 100 < len(side.samples) < 300
+    assert half_width(side.samples) <= 0.03 < half_width(side.samples[:100])
+    assert doubts(side, timing) == []
+
+
+HOT = {"throttled": ["heat (hardware)"]}
+
+
+def watched(world: World, side: Side, *states: dict[str, object]) -> tuple[list[dict[str, object]], list[float]]:
+    """Turns on a device that is in these states, one after the other, and how long it rested."""
+    coming, rests = iter(states), []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        world.now += seconds
+
+    timing = Timing(warm_up_seconds=0, repeats=8, seconds=1.5, width=1)
+    found = take_turns_cool([side], timing, lambda: next(coming), world.clock, rest)
+    return found, rests
+
+
+@pytest.mark.parametrize("first", [(HOT, {}), ({}, HOT), (HOT, HOT)])
+def test_times_are_taken_once_more_after_a_pause_where_the_device_was_slowed_down(
+    first: tuple[dict[str, object], dict[str, object]],
+) -> None:
+    world = World()
+    side = world.side("candidate", *[2e-5] * 10, *[1e-5] * 10)  # slow in the first turns and their warm-up
+    states, rests = watched(world, side, *first, {}, {"throttled": []})
+    assert side.samples == [1e-5] * 8
+    assert rests == [3.0]
+    assert states == [{}, {"throttled": []}]
+
+
+def test_a_device_that_stays_slow_is_timed_twice_and_no_more() -> None:
+    world = World()
+    states, rests = watched(world, world.side("candidate", 1e-5), *[HOT] * 4)
+    assert states == [HOT, HOT]
+    assert len(rests) == 1
+
+
+def test_a_cool_device_is_timed_once_without_a_pause() -> None:
+    world = World()
+    states, rests = watched(world, world.side("candidate", 1e-5), {"missing": "no NVML"}, {"throttled": []})
+    assert (len(states), rests) == (2, [])
+    assert len(world.order) == 2 + 8
+
+
+def test_the_device_is_waited_for_as_long_as_turns_may_take() -> None:
+    timing = Timing(warm_up_seconds=1, repeats=20, seconds=2)
+    assert longest(timing) == 2 * (2 + LONGEST * 2) + 4
 
 
 def test_a_slow_call_is_repeated_three_times_whatever_it_takes() -> None:

@@ -19,7 +19,7 @@ from bringup.device.machine import Machine
 from bringup.device.prepared import Prepared
 from bringup.device.sharing import alone, beside_others
 from bringup.device.tape import BadTape, Tape, digest_of, unpack
-from bringup.judge._turns import Side, take_turns
+from bringup.judge._turns import Side, longest, take_turns_cool
 from bringup.judge.measuring import COMPILE, EAGER, Timing
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ def measure(machine: Machine, request: dict[str, Any], payload: memoryview) -> t
     `cache` (the user's), `timing`, `memory`, `lock` (of the device, taken while times are), `diagnose`.
 
     Returns the samples of each side, errors, health of the device before and after; the candidate's results as they are
-    after the timed runs; to `diagnose`, facts of the candidate's launches and its compiled kernels.
+    after the timed runs, of each copy of the inputs with which they are not the recorded ones; to `diagnose`, facts of
+    the candidate's launches and its compiled kernels.
     """
     machine.renew(int(request["memory"]))
     answer: dict[str, Any] = {"samples": {}, "errors": {}, "error": None, "same": False, "sizes": [], "replace": False}
-    results: list[bytes] = []
+    results: list[list[bytes]] = []
     try:
         results = _Bench(machine, request).run(_tapes(request, payload), answer)
     except (BadTape, Fault) as error:
@@ -47,9 +48,9 @@ def measure(machine: Machine, request: dict[str, Any], payload: memoryview) -> t
     except Exception as error:  # no memory for another copy of the inputs, say
         answer["error"] = f"{type(error).__name__}: {error}"[:2000]
     answer["replace"] = machine.engine.broken()
-    answer["sizes"] = [len(part) for part in results]
+    answer["sizes"] = [[len(part) for part in one] for one in results]
     machine.renew(int(request["memory"]))
-    return answer, results
+    return answer, [part for one in results for part in one]
 
 
 def _tapes(request: dict[str, Any], payload: memoryview) -> dict[str, Tape]:
@@ -72,36 +73,35 @@ class _Bench:
         self.watch: Stopwatch = self.engine.stopwatch()
         self.prepared: list[Prepared] = []
 
-    def run(self, tapes: dict[str, Tape], answer: dict[str, Any]) -> list[bytes]:
-        """Measure; returns the results of the candidate after the last timed run."""
+    def run(self, tapes: dict[str, Tape], answer: dict[str, Any]) -> list[list[bytes]]:
+        """Measure; returns the candidate's results after the last timed run, of each copy that gives others."""
         try:
             candidate, *_ = tapes
             sides, lock = [], str(self.request.get("lock", ""))
+            own: list[Prepared] = []
             for name, tape in tapes.items():
                 try:
                     with beside_others(lock):
                         copies = self._copies(tape)
+                    own = own or copies  # the candidate's come first
                     sides.append(Side(name, self._turn(copies), required=name == candidate))
                 except Fault as fault:
                     if name == candidate:
                         raise
                     answer["errors"][name] = str(fault)
-            first = self.prepared[: self.timing.rotate]
             for name in self.request["references"]:
                 try:
                     sides.append(Side(str(name), self._reference(str(name))))
                 except Exception as error:
                     answer["errors"][name] = f"{type(error).__name__}: {error}"[:500]
             with alone(lock):
-                before = self.watch.health()
-                take_turns(sides, self.timing)
-                answer["health"] = [before, self.watch.health()]
+                answer["health"] = take_turns_cool(sides, self.timing, self.watch.health)
             for side in sides:
                 answer["samples"][side.name] = side.samples
                 if side.error:
                     answer["errors"][side.name] = side.error
             with beside_others(lock):
-                results = self._after(first[0], tapes[candidate], answer)
+                results = self._after(own, tapes[candidate], answer)
         finally:
             for one in self.prepared:
                 one.close()
@@ -156,14 +156,18 @@ class _Bench:
             )  # fmt: skip
         return found
 
-    def _after(self, one: Prepared, tape: Tape, answer: dict[str, Any]) -> list[bytes]:
-        """The results of one more run; `same`: whether they are the recorded ones, bit for bit."""
-        one.restore()
-        one.run()
-        self.engine.synchronize()
-        results = one.results()
-        answer["same"] = digest_of(results) == tape.result
-        return [] if answer["same"] else results
+    def _after(self, copies: Sequence[Prepared], tape: Tape, answer: dict[str, Any]) -> list[list[bytes]]:
+        """The results of one more run of each copy, where they are not the recorded ones bit for bit (`same`: none)."""
+        found = []
+        for one in copies:
+            one.restore()
+            one.run()
+            self.engine.synchronize()
+            results = one.results()
+            if digest_of(results) != tape.result and results not in found:
+                found.append(results)
+        answer["same"] = not found
+        return found
 
     # PyTorch -------------------------------------------------------------------------------------------------
 
@@ -248,4 +252,4 @@ def _on(storages: list[Any]) -> Callable[[dict[str, Any]], Any]:
 
 def deadline(timing: Timing, sides: int, compile_seconds: float) -> float:
     """When, by the monotonic clock, a device that has not answered must hang."""
-    return time.monotonic() + 60 + compile_seconds + sides * (2 * timing.warm_up_seconds + 11 * timing.seconds + 20)
+    return time.monotonic() + 60 + compile_seconds + sides * (longest(timing) + timing.seconds + 40)

@@ -167,13 +167,15 @@ class Clocked:
             compiling.close()
 
     def _recheck(self, case: CaseJudge, answer: dict[str, Any], data: memoryview) -> Verdict | None:
-        """Compare the results after the timed runs: they may differ in bits, as sums in another order do."""
-        storages = []
-        for size in answer["sizes"]:
-            storages.append(data[:size])
-            data = data[size:]
-        mismatch = case.recheck(storages)
-        if mismatch is None:
+        """Compare the results of each copy after the timed runs: they may differ in bits, as other sums do."""
+        for sizes in answer["sizes"]:
+            storages = []
+            for size in sizes:
+                storages.append(data[:size])
+                data = data[size:]
+            if (mismatch := case.recheck(storages)) is not None:
+                break
+        else:
             return None
         text = f"after the timed runs the result is wrong: {mismatch.output}: {mismatch.message}"
         return Verdict(kind="wrong", summary=text, case=case.inputs.case, call=case.call, mismatch=mismatch)
@@ -243,7 +245,7 @@ def health_notes(states: Sequence[Mapping[str, Any]]) -> list[str]:
     found = [str(states[-1]["missing"])] if "missing" in states[-1] else []
     held = sorted({reason for state in states for reason in state.get("throttled", ())})
     if held:
-        found.append(f"the device was slowed down while it was timed: {', '.join(held)}")
+        found.append(f"the device was slowed down while it was timed, also after a pause: {', '.join(held)}")
     last = states[-1]
     if "sm_mhz" in last and last["sm_mhz"] < SLOW_CLOCK * last.get("most_sm_mhz", 0):
         found.append(f"the device's clock was at {last['sm_mhz']} of {last['most_sm_mhz']} MHz")

@@ -11,12 +11,15 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bringup.judge.measuring import Times, Timing
 
 NOT_RESOLVED = "the clock gives no time above zero"
 DRIFT = 0.05  # by which the medians of the two halves may differ, relative, before it is said
 LONGEST = 10  # times `Timing.seconds` for the least number of repeats; who takes longer is told so
+WIDENED = 3  # times `Timing.seconds` for a median that is not known narrowly enough
+PAUSE = 2  # times `Timing.seconds` that a device rests which was slowed down, before times are taken once more
 
 
 @dataclass
@@ -49,7 +52,8 @@ class Side:
 def take_turns(sides: Sequence[Side], timing: Timing, now: Callable[[], float] = time.monotonic) -> None:
     """Repeat all sides in turns: warm-up, then until each median is known narrowly enough, or the time is up.
 
-    Each side is repeated `timing.repeats` times at least, and three times whatever that takes.
+    That time is three times `timing.seconds`. Each side is repeated `timing.repeats` times at least, and three times
+    whatever that takes.
     """
     began, warmed = now(), 0
     while warmed < 2 or now() - began < timing.warm_up_seconds:
@@ -63,10 +67,45 @@ def take_turns(sides: Sequence[Side], timing: Timing, now: Callable[[], float] =
         turn += 1
         alive, spent = [side for side in sides if not side.error], now() - began
         if turn >= timing.repeats:
-            if spent >= timing.seconds or all(half_width(side.samples) <= timing.width for side in alive):
+            narrow = all(half_width(side.samples) <= timing.width for side in alive)
+            if narrow or spent >= WIDENED * timing.seconds:
                 return
         elif turn >= 3 and spent >= LONGEST * timing.seconds:
             return
+
+
+def take_turns_cool(
+    sides: Sequence[Side],
+    timing: Timing,
+    health: Callable[[], dict[str, Any]],
+    now: Callable[[], float] = time.monotonic,
+    rest: Callable[[float], None] = time.sleep,
+) -> list[dict[str, Any]]:
+    """Take turns; once more, after a pause, where the device was slowed down meanwhile. Times are those of the last.
+
+    Returns the states of the device before and after these, as `health` (`Stopwatch.health`) tells them.
+    """
+    states = _watched(sides, timing, health, now)
+    if any(state.get("throttled") for state in states):
+        rest(PAUSE * timing.seconds)
+        for side in sides:
+            side.samples.clear()
+        states = _watched(sides, timing, health, now)
+    return states
+
+
+def _watched(
+    sides: Sequence[Side], timing: Timing, health: Callable[[], dict[str, Any]], now: Callable[[], float]
+) -> list[dict[str, Any]]:
+    before = health()
+    take_turns(sides, timing, now)
+    return [before, health()]
+
+
+def longest(timing: Timing) -> float:
+    """Seconds that the turns of one side may take at most, both times, beside its last repeat of each."""
+    once = 2 * timing.warm_up_seconds + max(LONGEST, WIDENED) * timing.seconds
+    return 2 * once + PAUSE * timing.seconds
 
 
 def half_width(samples: Sequence[float]) -> float:

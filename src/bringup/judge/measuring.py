@@ -43,7 +43,7 @@ class Timing(Record):
 
     warm_up_seconds: float = Field(default=0.05, ge=0)
     repeats: int = Field(default=20, ge=3)  # at least, of each side, in turns
-    seconds: float = Field(default=1.0, gt=0)  # at most for the repeats of one case
+    seconds: float = Field(default=1.0, gt=0)  # for the repeats of one case; up to three times that while it is noisy
     width: float = Field(default=0.02, gt=0)  # half of the 95 % interval of the median, relative: narrow enough to stop
     flush_cache: bool = True  # write over the last-level cache before each repeat
     rotate: int = Field(default=3, ge=1)  # copies of the inputs at other addresses, taken in turns
@@ -75,7 +75,8 @@ class MeasureJob(Record):
         sides = 1 + len(self.against)
         counts = self.judge.operator.case_counts
         cases = sum(counts.get(d, 0) if chosen is None else len(chosen) for d, chosen in self.judge.cases.items())
-        timed = self.timing.warm_up_seconds + self.timing.seconds + self.limits.compile_seconds
+        # each at its longest, which is once more after a pause
+        timed = 2 * (self.timing.warm_up_seconds + 4 * self.timing.seconds) + self.limits.compile_seconds
         return sides * (self.judge.patience + cases * timed)
 
 
