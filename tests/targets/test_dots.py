@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 import triton
@@ -10,8 +10,10 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from bringup.targets import compile_with_triton, peak_tflops
-from bringup.targets._dots import dots_of
+from bringup.device import Kernel
+from bringup.device.frames import digest
+from bringup.judge._bench import _Bench
+from bringup.targets import dots_of, peak_tflops
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,11 @@ def test_a_kernel_without_dots_and_a_text_that_cannot_be_read() -> None:
     assert dots_of("tt.dot of something else") is None
 
 
-def test_compiling_keeps_what_the_dots_do() -> None:
-    request: dict[str, Any] = {"text": text_of("bf16", "ieee", 3), "options": {}}
-    made = compile_with_triton(("cuda", 90, 32), request)
-    assert made.facts["dots"] == {"unit": "bf16", "times": 1, "operations": 2 * 32**3 * 3}
+def test_the_kernels_of_a_tape_are_told_with_their_dots() -> None:
+    request = {"text": text_of("bf16", "ieee", 3), "source": "", "options": {}}
+    machine = SimpleNamespace(loaded={digest(request): (Kernel(b"cubin", "kernel_mm", 64, {"num_warps": 4}), None)})
+    bench = _Bench.__new__(_Bench)
+    bench.machine = machine  # type: ignore[assignment]
+    (found,) = bench._kernels(SimpleNamespace(kernels={1: request}))  # type: ignore[arg-type]
+    dots = {"unit": "bf16", "times": 1, "operations": 2 * 32**3 * 3}
+    assert found["facts"] == {"num_warps": 4, "dots": dots}

@@ -146,12 +146,14 @@ class _Bench:
         """The compiled kernels, for who looks at their code."""
         from bringup.device import frames
         from bringup.device.machine import TEXT
+        from bringup.targets import dots_of
 
         found = []
         for request in tape.kernels.values():
             kernel, _ = self.machine.loaded[frames.digest({key: request[key] for key in TEXT})]
             found.append(
-                {"name": kernel.name, "shared": kernel.shared, "facts": kernel.facts,
+                {"name": kernel.name, "shared": kernel.shared,
+                 "facts": {**kernel.facts, "dots": dots_of(str(request["text"]))},
                  "binary": base64.b64encode(kernel.binary).decode()}
             )  # fmt: skip
         return found

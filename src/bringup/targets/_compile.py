@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from bringup.device import Kernel
-from bringup.targets._dots import dots_of
 from bringup.targets._resources import resources_of
 
 # Options of a launch that its author may choose. Paths, assembler flags and the like are not among them.
@@ -115,7 +114,7 @@ def compile_with_triton(
     finally:
         os.unlink(file.name)
     metadata = compiled.metadata
-    facts = {**facts_of(module), "prints": bool(_PRINTS.search(text)), "dots": dots_of(text)}
+    facts = {**facts_of(module), "prints": bool(_PRINTS.search(text))}
     for key in _FACTS:
         facts[key] = getattr(metadata, key, None)
     if resources:
