@@ -29,6 +29,18 @@ class CaseId(Record):
         return f"{self.operator}[{self.dtype}:{self.index}]"
 
 
+class CallKind(Record):
+    """What a kernel library tells calls apart by: a variant of a kernel is for calls of some kinds."""
+
+    dtype: str  # of the first tensor
+    rank: int  # of the first tensor
+    elements: int  # of the largest tensor
+
+    def __str__(self) -> str:
+        """Render as `float32, rank 2, 65,536 elements`."""
+        return f"{self.dtype}, rank {self.rank}, {self.elements:,} elements"
+
+
 class TensorSummary(Record):
     """What a model may see of a tensor: dtype, shape and strides, a few statistics, values when small."""
 

@@ -185,6 +185,10 @@ def test_percentiles_enclose_the_median() -> None:
     times = times_of([float(n) for n in range(1, 101)])
     assert times is not None
     assert (times.low, times.median, times.high) == (11, 50.5, 90)
+    assert times.width == half_width([float(n) for n in range(1, 101)])
+    few = times_of([1.0, 2.0])
+    assert few is not None
+    assert few.width == 1.0  # nothing is known of the median
 
 
 def test_the_interval_of_the_median_holds_it_in_95_of_100_cases() -> None:

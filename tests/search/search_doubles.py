@@ -26,17 +26,22 @@ from bringup.search.starts import Start
 from bringup.store import open_run
 from bringup.suites import get_suite
 from bringup.targets import get_target
-from bringup.verdict import CaseId, Verdict, Violation
+from bringup.verdict import CallKind, CaseId, Verdict, Violation
 
 OPERATOR = "double"
 
 
-def module(seconds: float = 1.0, kind: str = "passed", gate: str = "", note: object = "") -> str:
+Seconds = float | tuple[float, ...]
+"""The same in all timed cases, or one for each of them in turn."""
+
+
+def module(seconds: Seconds = 1.0, kind: str = "passed", gate: str = "", note: object = "") -> str:
     """A candidate that takes `seconds` and gets verdict `kind`; `gate`: another verdict on the whole gate."""
-    return f"def wrapper(input):\n    return input  # kind={kind} gate={gate or kind} seconds={seconds!r} {note}\n"
+    said = "/".join(map(repr, seconds)) if isinstance(seconds, tuple) else repr(seconds)
+    return f"def wrapper(input):\n    return input  # kind={kind} gate={gate or kind} seconds={said} {note}\n"
 
 
-def reply(seconds: float = 1.0, kind: str = "passed", gate: str = "", note: object = "") -> str:
+def reply(seconds: Seconds = 1.0, kind: str = "passed", gate: str = "", note: object = "") -> str:
     return f"Change: {note or 'another block'}\n```python\n{module(seconds, kind, gate, note)}```\n"
 
 
@@ -47,8 +52,9 @@ def fields(source: str) -> dict[str, str]:
 class FakeJudge:
     """Gives the verdicts and times that candidates name; counts its jobs."""
 
-    def __init__(self, delay: float = 0.0, on_measure: Callable[[str], None] | None = None) -> None:
+    def __init__(self, delay: float = 0.0, on_measure: Callable[[str], None] | None = None, width: float = 0.0) -> None:
         self.delay = delay
+        self.width = width  # of the times, see `Times.width`
         self.measured: list[str] = []
         self.judged: list[str] = []
         self.on_measure = on_measure
@@ -84,16 +90,20 @@ class FakeJudge:
         verdict = self._verdict(job.judge, said["kind"])
         cases: list[CaseTiming] = []
         if verdict.passed:
-            for dtype, indices in job.judge.cases.items():
-                for index in indices or ():
-                    case = CaseId(operator=job.judge.operator.name, dtype=dtype, index=index)
-                    cases.append(self.timing(case, float(said["seconds"])))
+            times = [float(text) for text in said["seconds"].split("/")]
+            names = [(dtype, index) for dtype, indices in job.judge.cases.items() for index in indices or ()]
+            for place, (dtype, index) in enumerate(names):
+                case = CaseId(operator=job.judge.operator.name, dtype=dtype, index=index)
+                cases.append(self.timing(case, times[place % len(times)]))
         return Measured(verdict=verdict, cases=tuple(cases), clock="model", device="made up")
 
     def timing(self, case: CaseId, seconds: float) -> CaseTiming:
-        times = Times(median=seconds, low=seconds, high=seconds)
+        times = Times(median=seconds, low=seconds, high=seconds, width=self.width)
+        called = CallKind(dtype=case.dtype, rank=case.index + 1, elements=(4, 15)[case.index % 2])
         diagnosis = Diagnosis(bound="memory", summary=f"moves 3 bytes for each of 2 in {case}", figures={"GB/s": 12.5})
-        return CaseTiming(case=case, call=f"wrapper(case {case.index})", device=times, diagnosis=diagnosis)
+        return CaseTiming(
+            case=case, call=f"wrapper(case {case.index})", called=called, device=times, diagnosis=diagnosis
+        )
 
     async def replay(self, job: ReplayJob) -> Replayed:
         raise NotImplementedError

@@ -15,11 +15,10 @@ from bringup.clients.recorded import RecordedClient
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import RunConfig
 from bringup.errors import BringupError, ConfigError
-from bringup.library import When
 from bringup.runs import runner as coverage
 from bringup.runs.recordings import record_run
 from bringup.search.page import read_search, to_html
-from bringup.search.result import Timed, conditions, result_of
+from bringup.search.result import kinds_of, result_of
 from bringup.search.starts import find_starts, read_start
 from bringup.search.words import tree
 from bringup.store import open_run
@@ -94,29 +93,14 @@ async def test_the_run_is_taken_to_have_its_best_kernel(tmp_path: Path) -> None:
         assert run.blob(run.summaries()[OPERATOR].candidate or "") == module(0.01, note="late")
 
 
-def test_a_library_gets_the_kinds_of_calls_that_were_won() -> None:
-    def call(elements: int, speedup: float, dtype: str = "float32", rank: int = 2) -> Timed:
-        return Timed(dtype, rank, elements, speedup)
-
-    assert conditions([call(10, 2.0), call(100, 1.5)]) == [When(("float32",), (2,), 10, None)]
-    assert conditions([call(10, 0.9), call(100, 1.5), call(1000, 2.0)]) == [When(("float32",), (2,), 100, None)]
-    assert conditions([call(10, 2.0), call(100, 2.0), call(1000, 0.5)]) == [When(("float32",), (2,), 10, 100)]
-    lost_between = [call(10, 2.0), call(100, 0.5), call(1000, 2.0)]
-    assert conditions(lost_between) == [When(("float32",), (2,), 10, 10), When(("float32",), (2,), 1000, None)]
-    # one size won in one call and lost in another is not won; equal claims of two dtypes are one
-    assert conditions([call(10, 2.0), call(10, 0.5)]) == []
-    assert conditions([call(10, 1.0)]) == []
-    two = [call(10, 2.0), call(10, 2.0, "float16"), call(10, 2.0, rank=3)]
-    assert conditions(two) == [When(("float32", "float16"), (2,), 10, None), When(("float32",), (3,), 10, None)]
-
-
 async def test_the_result_is_the_best_node_for_the_calls_that_it_won(tmp_path: Path) -> None:
     result = await searched(tmp_path)
     with open_run(result.folder) as run:
-        found = result_of(run)
+        [found] = result_of(run).parts
         [source], target = collect(str(result.folder), None, [], None)
+        # cases 0 and 1 of the probe are float32 tensors of 4 elements and of 3 x 5
+        assert kinds_of(RunConfig.model_validate(run.config())) == result.graph["4"].measured.calls
     assert found.node.id == "4"
-    # cases 0 and 1 of the probe are float32 tensors of 4 elements and of 3 x 5
     assert [str(when) for _, when in found.variants] == [
         "dtype=float32,rank=1,elements>=4",
         "dtype=float32,rank=2,elements>=15",

@@ -52,7 +52,7 @@ def measure(asked: Asked, shows: bool) -> dict[str, Any]:
     for bundle in asyncio.run(judge(first, spec, target, asked.jobs, shows)) if first else ():
         _note(rows[bundle.evidence.operator], bundle.evidence, "served")
     if asked.refined is not None:
-        made, _ = collect(asked.refined, None, (), asked.runs_dir)
+        made, _ = collect(asked.refined, None, (), asked.runs_dir, best_alone=True)
         left = [(s.operator, s.source) for s in made if rows.get(s.operator, {}).get("status") in ("failed", "missing")]
         for bundle in asyncio.run(judge(left, spec, target, asked.jobs, shows)) if left else ():
             _note(rows[bundle.evidence.operator], bundle.evidence, "refined")

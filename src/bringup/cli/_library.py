@@ -59,8 +59,12 @@ def open_changed(given: Path | None) -> Library:
     return Library.open(chosen(given))
 
 
-def collect(what: str, op: str | None, ops: Sequence[str], runs_dir: Path | None) -> tuple[list[Source], str | None]:
+def collect(
+    what: str, op: str | None, ops: Sequence[str], runs_dir: Path | None, *, best_alone: bool = False
+) -> tuple[list[Source], str | None]:
     """Find the kernels of a run, a set of recordings, an evidence file or a Python file, and the target's name there.
+
+    Of a search these are the kernels that are the fastest in some kind of call; with `best_alone` the fittest one.
 
     Raises FormatError and what opening a run or a set raises.
     """
@@ -82,7 +86,7 @@ def collect(what: str, op: str | None, ops: Sequence[str], runs_dir: Path | None
         target = recordings.manifest.target if recordings.manifest else None
         found = [Source(n, f"recordings {what}", c.source) for n, c in recordings.candidates().items()]
     else:
-        found, target = _of_run(what, runs_dir)
+        found, target = _of_run(what, runs_dir, best_alone)
     names = [source.operator for source in found]
     for name in ops:
         if name not in names:
@@ -106,7 +110,7 @@ def _text(path: Path) -> str:
     return source_of(text) if f"{MARK}\n" in text else text
 
 
-def _of_run(what: str, runs_dir: Path | None) -> tuple[list[Source], str | None]:
+def _of_run(what: str, runs_dir: Path | None, best_alone: bool) -> tuple[list[Source], str | None]:
     from bringup.candidate import Candidate
     from bringup.cli._runs import open_named
     from bringup.judge.evidence import Bundle, evidence_of
@@ -116,7 +120,7 @@ def _of_run(what: str, runs_dir: Path | None) -> tuple[list[Source], str | None]
         config = run.started.config
         suite, target = str(config.get("suite", "opinfo")), str(config.get("target", ""))
         if config.get("search"):
-            return [_of_search(run, suite)], target or None
+            return _of_search(run, suite, best_alone), target or None
         last: dict[str, Judged] = {}
         for stored in run.events():
             if isinstance(stored.event, Judged) and stored.operator and stored.event.result == "passed":
@@ -130,18 +134,21 @@ def _of_run(what: str, runs_dir: Path | None) -> tuple[list[Source], str | None]
         return found, target or None
 
 
-def _of_search(run: Run, suite: str) -> Source:
-    """Return a search's best kernel with the verdict of the whole gate, for the calls where it won."""
+def _of_search(run: Run, suite: str, best_alone: bool) -> list[Source]:
+    """Return a search's kernels with the verdicts of the whole gate, each for the calls where it is the fastest."""
     from bringup.candidate import Candidate
     from bringup.judge.evidence import Bundle, evidence_of
     from bringup.search.result import result_of
 
     found = result_of(run)
     operator = run.started.operators[0].name
-    evidence = evidence_of(run.verdict(found.judged), Candidate(source=found.source), operator, suite)
-    origin = f"search {run.id}, node {found.node.id}, {found.node.fitness:.3g}x"
-    bundle = Bundle(evidence=evidence, source=found.source)
-    return Source(operator, origin, found.source, bundle, variants=found.variants)
+    sources = []
+    for part in [found.best] if best_alone or not found.parts else found.parts:
+        evidence = evidence_of(run.verdict(part.judged), Candidate(source=part.source), operator, suite)
+        origin = f"search {run.id}, node {part.node.id}, {part.node.fitness:.3g}x"
+        bundle = Bundle(evidence=evidence, source=part.source)
+        sources.append(Source(operator, origin, part.source, bundle, variants=part.variants))
+    return sources
 
 
 async def judge(

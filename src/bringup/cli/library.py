@@ -55,8 +55,9 @@ def add(
 ) -> None:
     """Add kernels: of a run or a search, of a set of recordings, of an evidence file, or a Python file.
 
-    A search's best kernel becomes a variant for the kinds of calls (dtype, rank, size) where it won; for all others
-    what there was stays.
+    A search's kernels become variants, each for the kinds of calls (dtype, rank, size) where it is the fastest and
+    faster than what it was compared with; for all others what there was stays. With --variant the best one alone is
+    added, for the calls that --when says.
 
     A run's and an evidence file's kernels carry their passed verdicts; others are judged first. What does not pass is
     not added, and the exit code is 1.
@@ -77,7 +78,7 @@ def add(
     refused: list[dict[str, Any]] = []
     opened: Library | None = None
     for name in what:
-        sources, found = collect(name, op, ops or [], runs_dir)
+        sources, found = collect(name, op, ops or [], runs_dir, best_alone=bool(variant))
         where = target or found or "vpe:pe64"
         todo = [s for s in sources if s.bundle is None or (target and s.bundle.evidence.target != target)]
         ready = [s for s in sources if s not in todo]

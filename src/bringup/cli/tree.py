@@ -77,11 +77,15 @@ def best(
     runs_dir: RunsDirOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Print the best kernel of a search, or write it to a file. Exit code 1 when none is right."""
+    """Print the best kernel of a search, or write it to a file. Exit code 1 when none is right.
+
+    Beside it (on standard error where the kernel goes to standard output): which node is the fastest in which kind of
+    timed calls. Each of these has passed the whole gate; `bringup library add RUN` takes them all.
+    """
     from bringup.errors import EnvironmentFault, UnknownName
     from bringup.files import write_atomically
-    from bringup.search.export import node_data
-    from bringup.search.words import best_line
+    from bringup.search.export import node_data, serving_data
+    from bringup.search.words import best_line, serving_lines
 
     with _search(run, runs_dir) as opened:
         graph = _graph(opened)
@@ -95,10 +99,13 @@ def best(
             raise typer.Exit(1)
         source = opened.blob(chosen.candidate)
         if json_output:
-            print_json({**node_data(chosen, _changes(opened)(chosen)), "run": opened.id, "source": source})
+            found = node_data(chosen, _changes(opened)(chosen))
+            print_json({**found, "serving": serving_data(graph), "run": opened.id, "source": source})
             return
         if output is None:
             typer.echo(source, nl=not source.endswith("\n"))
+            for text in serving_lines(graph):
+                typer.echo(text, err=True)
             return
         try:
             write_atomically(output, source.encode())
@@ -106,6 +113,8 @@ def best(
             raise EnvironmentFault(f"{output}: cannot be written: {error.strerror}; give another file") from error
         gate = "" if chosen.finished is not None and chosen.finished.gate else ", which has not passed the whole gate"
         typer.echo(f"{output}: node {chosen.id} of {opened.id}, {chosen.fitness:.3g}x{gate}")
+        for text in serving_lines(graph):
+            typer.echo(text)
 
 
 def _search(spec: str, runs_dir: Path | None) -> Run:

@@ -20,7 +20,7 @@ from bringup.judge._operations import reference_operations
 from bringup.judge._player import pack
 from bringup.judge._turns import Side, doubts, times_of
 from bringup.judge._wire import Assignment
-from bringup.judge.measuring import COMPILE, CaseTiming, Diagnosis, Measured, MeasureJob, Times
+from bringup.judge.measuring import COMPILE, CaseTiming, Diagnosis, Measured, MeasureJob, Times, call_kind
 from bringup.judge.profilers import Seen, diagnose
 from bringup.suites import cache_directory
 from bringup.verdict import CaseId, Verdict
@@ -199,12 +199,12 @@ class Clocked:
         if whole:
             notes.append("what it launches hangs on values that the wrapper reads: its own time on the host is added")
             if host is not None:
-                device = device.model_copy(
-                    update={end: getattr(device, end) + getattr(host, end) for end in ("median", "low", "high")}
-                )
+                both = {end: getattr(device, end) + getattr(host, end) for end in ("median", "low", "high")}
+                device = device.model_copy(update={**both, "width": max(device.width, host.width)})
         return CaseTiming(
             case=case.inputs.case,
             call=case.call,
+            called=call_kind(case.inputs.args, case.inputs.kwargs),
             device=device,
             host=host,
             baselines={name: found for name, found in times.items() if found is not None},

@@ -13,7 +13,7 @@ from bringup.candidate import Candidate
 from bringup.judge._case import Asked, CaseJudge
 from bringup.judge._wire import Assignment
 from bringup.judge.job import JudgeJob, Report
-from bringup.judge.measuring import Baseline, CaseTiming, Measured, MeasureJob, Times
+from bringup.judge.measuring import Baseline, CaseTiming, Measured, MeasureJob, Times, call_kind
 from bringup.judge.profilers import Seen, diagnose
 from bringup.verdict import CaseId, Verdict
 
@@ -137,6 +137,7 @@ class _Modelled:
         return CaseTiming(
             case=known,
             call=case.call,
+            called=call_kind(case.inputs.args, case.inputs.kwargs),
             device=_exactly(seconds),
             baselines={name: _exactly(found) for name, found in beside.items() if found},
             notes=tuple(f"baseline {name} has no time here" for name, found in beside.items() if not found),

@@ -126,7 +126,11 @@ def times_of(samples: Sequence[float]) -> Times | None:
         return None
     last = len(known) - 1
     return Times(
-        median=statistics.median(known), low=known[round(0.1 * last)], high=known[round(0.9 * last)], repeats=len(known)
+        median=statistics.median(known),
+        low=known[round(0.1 * last)],
+        high=known[round(0.9 * last)],
+        repeats=len(known),
+        width=min(half_width(known), 1.0),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from bringup.candidate import digest
 from bringup.config import JudgeLimits
 from bringup.judge.job import VERSION, JudgeJob
-from bringup.verdict import CaseId, Record, Verdict
+from bringup.verdict import CallKind, CaseId, Record, Verdict
 
 EAGER, COMPILE = "eager", "compile"
 """Names of the baselines that are PyTorch's own: the reference called eagerly, and through `torch.compile`."""
@@ -87,6 +87,8 @@ class Times(Record):
     low: float = Field(gt=0)  # 10th percentile
     high: float = Field(gt=0)  # 90th percentile
     repeats: int = Field(default=1, ge=1)
+    # half of the median's 95 % interval, relative; 1: too few repeats to say, 0: a modelled time, which does not vary
+    width: float = Field(default=0.0, ge=0, le=1)
 
 
 class LineCost(Record):
@@ -124,6 +126,7 @@ class CaseTiming(Record):
 
     case: CaseId
     call: str = ""  # as text: wrapper(Tensor[f32, 3x4], dim=1)
+    called: CallKind | None = None  # None: no tensor is among the arguments
     device: Times
     host: Times | None = None
     baselines: dict[str, Times] = Field(default_factory=dict)
@@ -134,6 +137,12 @@ class CaseTiming(Record):
     def speedup(self, against: str | None = None) -> float | None:
         """Time of a baseline (by default of the fastest) over the candidate's; None where there is none."""
         return fitness({str(self.case): self.device.median}, references([self], against)) or None
+
+    @property
+    def doubt(self) -> float:
+        """By how much, relative, the speed-up over the fastest baseline may be another."""
+        fastest = min(self.baselines.values(), key=lambda times: times.median, default=None)
+        return math.hypot(self.device.width, fastest.width if fastest is not None else 0.0)
 
 
 class Measured(Record):
@@ -154,6 +163,29 @@ class Measured(Record):
             return 0.0
         seconds = {str(case.case): case.device.median for case in self.cases}
         return fitness(seconds, references(self.cases, against))
+
+
+def call_kind(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallKind | None:
+    """Return of what kind a call with these arguments is, as a library chooses variants; None without a tensor."""
+    tensors = list(_tensors((*args, *kwargs.values())))
+    if not tensors:
+        return None
+    return CallKind(
+        dtype=str(tensors[0].dtype).removeprefix("torch."),
+        rank=int(tensors[0].dim()),
+        elements=max(int(tensor.numel()) for tensor in tensors),
+    )
+
+
+def _tensors(value: Any) -> Iterable[Any]:
+    if callable(getattr(value, "numel", None)):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _tensors(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _tensors(one)
 
 
 def references(cases: Iterable[CaseTiming], against: str | None = None) -> dict[str, float]:

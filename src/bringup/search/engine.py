@@ -24,10 +24,11 @@ from bringup.runs import Services
 from bringup.search.chip import Chip, device_of
 from bringup.search.graph import Graph, Node
 from bringup.search.helpers import HelperCall, chosen_files, of_helper, of_loop
-from bringup.search.node import MeasuringJudge, NodeLoop
+from bringup.search.node import MeasuringJudge, NodeLoop, measured_event
 from bringup.search.policies import Done, Policy, Step, View, Wait
 from bringup.search.problem import Problem
 from bringup.search.prompting import Brief, Briefing, SearchPrompts, change_of
+from bringup.search.serving import leads
 from bringup.session import Budget, PromptWriter, Stop, Stopping
 from bringup.session.work import one_line
 from bringup.store import (
@@ -329,8 +330,8 @@ class Search:
         if self._search.gate == "always" or node.phase == "start":
             return True
         await self.catch_up()
-        best = self.graph.best
-        return best is None or self.graph.fitness_of(measured) > best.fitness
+        best, found = self.graph.best, measured_event("", "", measured, gate=False)
+        return best is None or self.graph.fitness_of(found) > best.fitness or leads(self.graph, found)
 
     def _learn(self, loop: NodeLoop) -> None:
         """Stop when errors say that no node gets anywhere."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bringup.search.graph import Graph, Node
+from bringup.search.serving import serving
 from bringup.search.words import came_from
 
 
@@ -24,9 +25,22 @@ def search_data(
         "cases": search.get("cases", {}),
         "best": best.id if best is not None else None,
         "fitness": best.fitness if best is not None else 0.0,
+        "serving": serving_data(graph),
         "curve": graph.curve(),
         "nodes": [node_data(node, change(node) if change is not None else "") for node in graph],
     }
+
+
+def serving_data(graph: Graph) -> list[dict[str, Any]]:
+    """Return which node serves which kind of timed calls; None where none is faster than what it is compared with."""
+    return [
+        {
+            **kind.model_dump(),
+            "node": served.node.id if served.node is not None else None,
+            "speedup": served.worth.speedup if served.worth is not None else None,
+        }
+        for kind, served in serving(graph).items()
+    ]
 
 
 def node_data(node: Node, change: str = "") -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bringup.judge.measuring import Measured, fitness
+from bringup.judge.measuring import fitness
 from bringup.store import (
     CallFinished,
     Memory,
@@ -160,18 +160,21 @@ class Graph:
             return 0.0
         if not measured.baselines and not self.reference:
             self.reference = dict(measured.seconds)
-        return self._ratio(measured.seconds, measured.baselines)
+        return self.fitness_of(measured)
 
-    def _ratio(self, times: dict[str, float], baselines: dict[str, dict[str, float]]) -> float:
-        best = {case: min(found.values()) for case, found in baselines.items() if found}
-        return fitness(times, best or self.reference)
+    def fitness_of(self, measured: NodeMeasured) -> float:
+        """Return the fitness that a measurement has, also that of a candidate that is not in the graph yet."""
+        return fitness(measured.seconds, self._references(measured))
 
-    def fitness_of(self, measured: Measured) -> float:
-        """Return the fitness that a measurement would have, of a candidate that is not in the graph yet."""
-        return self._ratio(
-            {str(case.case): case.device.median for case in measured.cases},
-            {str(c.case): {name: t.median for name, t in c.baselines.items()} for c in measured.cases if c.baselines},
-        )
+    def speedups(self, measured: NodeMeasured) -> dict[str, float]:
+        """Return reference time over candidate time by case; those that have no reference are left out."""
+        found = self._references(measured)
+        ratios = {case: fitness({case: own}, found) for case, own in measured.seconds.items()}
+        return {case: ratio for case, ratio in ratios.items() if ratio}
+
+    def _references(self, measured: NodeMeasured) -> dict[str, float]:
+        best = {case: min(found.values()) for case, found in measured.baselines.items() if found}
+        return best or self.reference
 
     # what policies and commands ask
 
@@ -203,10 +206,14 @@ class Graph:
         return sum(node.phase != "start" for node in self)
 
     @property
+    def gated(self) -> list[Node]:
+        """Those of `valid` that passed the whole gate."""
+        return [node for node in self.valid if node.finished is not None and node.finished.gate]
+
+    @property
     def best(self) -> Node | None:
         """The fittest node that passed the whole gate; the first of equals."""
-        passed = [node for node in self.valid if node.finished is not None and node.finished.gate]
-        return max(passed, key=lambda node: (node.fitness, -node.number), default=None)
+        return max(self.gated, key=lambda node: (node.fitness, -node.number), default=None)
 
     @property
     def roots(self) -> list[Node]:

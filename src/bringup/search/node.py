@@ -176,6 +176,8 @@ def measured_event(candidate: str, blob: str, measured: Measured, gate: bool) ->
             for case in measured.cases
             if case.baselines
         },
+        doubts={str(case.case): case.doubt for case in measured.cases if case.doubt},
+        calls={str(case.case): case.called for case in measured.cases if case.called is not None},
         clock=measured.clock,
         device=measured.device,
         bound=max(sorted(set(bounds)), key=bounds.count) if bounds else "",

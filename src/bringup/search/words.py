@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bringup.search.graph import Graph, Node
 from bringup.search.prompting import outcome
+from bringup.search.serving import serving
 
 
 def seconds(value: float) -> str:
@@ -41,6 +42,15 @@ def best_line(graph: Graph) -> str:
         return "no kernel that is right yet"
     total = sum(best.measured.seconds.values()) if best.measured is not None else 0.0
     return f"best {best.fitness:.3g}x, node {best.id}{f', {seconds(total)} over the timed calls' if total else ''}"
+
+
+def serving_lines(graph: Graph) -> Iterator[str]:
+    """Yield which node serves which kind of timed calls, a line each."""
+    for kind, served in serving(graph).items():
+        if served.node is None or served.worth is None:
+            yield f"{kind}: no node is faster than what it is compared with"
+        else:
+            yield f"{kind}: node {served.node.id}, {served.worth.speedup:.3g}x"
 
 
 def tree(graph: Graph) -> Iterator[tuple[str, Node]]:

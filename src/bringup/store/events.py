@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from bringup.candidate import FormatProblem
 from bringup.clients import Usage
-from bringup.verdict import Record, VerdictKind, Violation
+from bringup.verdict import CallKind, Record, VerdictKind, Violation
 
 Outcome = Literal["covered", "exhausted", "unanswered", "stopped", "not_applicable"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -245,6 +245,8 @@ class NodeMeasured(Record):
     gate: bool = False  # it passed the whole gate, not only the timed cases
     seconds: dict[str, float] = Field(default_factory=dict)  # by case: median on the device
     baselines: dict[str, dict[str, float]] = Field(default_factory=dict)  # by case and name: median
+    doubts: dict[str, float] = Field(default_factory=dict)  # by case: how far its speed-up may be off, relative
+    calls: dict[str, CallKind] = Field(default_factory=dict)  # by case: of what kind it is to a library
     clock: str = ""
     device: str = ""
     bound: str = ""  # what most of the cases hang on
