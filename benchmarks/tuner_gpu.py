@@ -168,7 +168,7 @@ def prepared(options: argparse.Namespace) -> list[Tuned]:
     found: dict[str, Tuned] = {}
     for operator in suite.operators():
         if operator.name in sources and any(fnmatch.fnmatchcase(operator.name, g) for g in options.ops.split(",")):
-            for dtype, cases in suite.timed(operator.name).items():
+            for dtype, cases in suite.chosen(operator.name).items():
                 one = Tuned(operator, dtype, cases, sources[operator.name], freedom)
                 found[one.key] = one
     if options.out.exists():

@@ -130,6 +130,8 @@ class SearchConfig(Section):
     # Which candidates must pass the whole gate; the timed cases are passed by all. The best one always has.
     gate: Literal["always", "improvements"] = "always"
     cases: dict[str, tuple[int, ...]] = Field(default_factory=dict)  # that are timed, by dtype; empty: chosen
+    # How much each of them counts in the fitness, as in `cases`; of a dtype that is not named all count alike: 1.
+    weights: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     against: tuple[str, ...] = ()  # baselines: eager, compile, start; empty: the target's usual ones
     diagnose: bool = (
         True  # say of each candidate what bounds its times: on a GPU minutes, where several workers share one

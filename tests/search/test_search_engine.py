@@ -11,7 +11,7 @@ import pytest
 from search_doubles import Bench, FakeJudge, config, graph_of, module, reply
 
 from bringup.candidate import Candidate
-from bringup.errors import ClientError, StoreError
+from bringup.errors import ClientError, ConfigError, StoreError
 from bringup.judge.guards import RERUNS
 from bringup.store import CallStarted, list_runs, open_run
 
@@ -165,6 +165,30 @@ async def test_zero_times_are_no_fitness(tmp_path: Path) -> None:
     assert result.graph["1"].fitness == 0.0
     assert result.graph.best is not None
     assert result.graph.best.id == "2"
+
+
+async def test_cases_count_as_their_weights_say(tmp_path: Path) -> None:
+    """Twice as fast where nine tenths of the weight are, half as fast in the rest; and the other way round."""
+    script = by_node({"1": reply((0.5, 2.0)), "2": reply((2.0, 0.5))})
+    given = config(policy="one-shot", nodes=2, weights={"float32": (0.9, 0.1)})
+    result = await Bench(tmp_path, script).start(given)
+    assert [node.fitness for node in result.graph] == pytest.approx([1.0, 2**0.8, 2**-0.8])
+    assert graph_of(result.folder)["1"].fitness == pytest.approx(2**0.8)  # of the events alone
+    alike = await Bench(tmp_path, script).start(config(policy="one-shot", nodes=2))
+    assert [node.fitness for node in alike.graph] == pytest.approx([1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({"float32": (1.0,)}, "1 of float32, whose timed cases are 2"),
+        ({"float32": (1.0, 0.0)}, "0.0 is no weight"),
+        ({"int32": (1.0,)}, "1 of int32, whose timed cases are 0"),
+    ],
+)
+def test_weights_that_fit_no_cases_are_told(tmp_path: Path, weights: dict, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        Bench(tmp_path, lambda *_: reply()).plan(config(weights=weights))
 
 
 async def test_the_gate_can_be_kept_for_improvements(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import torch
 
 import bringup
 from bringup.errors import ConfigError
+from bringup.search.problem import choose_cases
 from bringup.suites import check_suite, get_suite
 from bringup.suites.captured import CapturedSuite, CaptureError, merged, only, read_capture, write_capture
 from bringup.suites.captured._values import describe, draw
@@ -124,6 +125,39 @@ def test_cases_have_the_captured_layouts_and_ranges(suite: CapturedSuite) -> Non
         expected = torch.addmm(*case.args)
         assert torch.equal(case.reference(*case.args, out=torch.empty_like(expected)), expected)
         assert case.kwargs["out"].isnan().all()  # what is not written shows
+
+
+def test_a_search_times_the_calls_that_take_most_of_the_programs_time(tmp_path: Path) -> None:
+    file = tmp_path / "calls.json"
+    half = torch.ones(100, dtype=torch.float16)
+    with bringup.capture(str(file)):
+        for size in (10, 1000, 3, 30):
+            torch.ones(size).exp()
+        for _ in range(200):
+            torch.ones(20).exp()  # small, and so often that it is most of all
+        half.exp()
+        half.exp()
+        for size in range(4, 9):
+            torch.ones(size).exp()
+    suite = get_suite(f"captured:{file}")
+    dtypes = ("float32", "float16")
+    tensors = {
+        (dtype, index): inputs.args[0].numel()
+        for dtype in dtypes
+        for index, inputs in enumerate(suite.materialise("exp.out", dtype))
+    }
+    assert len(tensors) == 11
+    chosen = choose_cases(suite, suite.operator("exp.out"), dtypes, 0)
+    found = {
+        tensors[dtype, index]: weight
+        for dtype, indices in chosen.cases.items()
+        for index, weight in zip(indices, chosen.weights[dtype], strict=True)
+    }
+    # eight over both dtypes: the calls of 3, 4 and 5 elements are left out
+    costs = {20: 200 * 20, 1000: 1000, 100: 2 * 100, 30: 30, 10: 10, 8: 8, 7: 7, 6: 6}
+    assert found == pytest.approx({size: cost / sum(costs.values()) for size, cost in costs.items()})
+    assert list(chosen.cases["float16"]) == [0]
+    assert suite.timed("exp.out", ("float16",)) == {"float16": {0: 1.0}}
 
 
 def test_lowering_gives_what_a_device_is_really_asked_for(tmp_path: Path) -> None:

@@ -203,13 +203,21 @@ def usable(seconds: float) -> bool:
     return math.isfinite(seconds) and seconds > 0
 
 
-def fitness(seconds: Mapping[str, float], references: Mapping[str, float]) -> float:
+def fitness(
+    seconds: Mapping[str, float], references: Mapping[str, float], weights: Mapping[str, float] | None = None
+) -> float:
     """Return reference time over own time, the geometric mean over the cases that have both; 0 without any.
 
-    A time of a candidate that cannot be divided by makes all of them doubtful: 0. A case without a reference (its
-    baseline failed; a call of an empty tensor asks nothing of the device) says nothing of the candidate.
+    `weights` say how much cases count; those that it lacks count 1. A time of a candidate that cannot be divided by
+    makes all of them doubtful: 0. A case without a reference (its baseline failed; a call of an empty tensor asks
+    nothing of the device) says nothing of the candidate.
     """
     if not all(map(usable, seconds.values())):
         return 0.0
-    ratios = [references[case] / own for case, own in seconds.items() if usable(references.get(case, 0.0))]
-    return statistics.geometric_mean(ratios) if ratios else 0.0
+    ratios = {case: references[case] / own for case, own in seconds.items() if usable(references.get(case, 0.0))}
+    if not ratios:
+        return 0.0
+    if not weights:
+        return statistics.geometric_mean(ratios.values())
+    logs = [math.log(ratio) for ratio in ratios.values()]
+    return math.exp(statistics.fmean(logs, [weights.get(case, 1.0) for case in ratios]))

@@ -23,6 +23,7 @@ class Timed:
     bound: str  # "" where nothing was diagnosed
     blob: str  # the whole measurement
     passed: bool
+    weights: Mapping[str, float] = field(default_factory=dict)  # by case: how much it counts; {}: all alike
     asked: str = ""  # what the node was to change
     choice: Mapping[str, Any] = field(default_factory=dict)  # of what its parent's source leaves open
 
@@ -52,6 +53,7 @@ def timed_nodes(events: Iterable[StoredEvent]) -> list[Timed]:
                     bound=event.bound,
                     blob=event.measured,
                     passed=event.result == "passed" and bool(event.seconds),
+                    weights=event.weights,
                     asked=getattr(begun, "asked", ""),
                     choice=getattr(begun, "choice", {}),
                 )
@@ -68,7 +70,7 @@ def fitness_of(timed: Timed, start: Mapping[str, float]) -> float:
     if not timed.passed:
         return 0.0
     best = {case: min(times.values()) for case, times in timed.baselines.items() if times}
-    return fitness(timed.seconds, best or start)
+    return fitness(timed.seconds, best or start, timed.weights)
 
 
 def start_times(nodes: Iterable[Timed]) -> Mapping[str, float]:

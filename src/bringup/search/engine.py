@@ -330,7 +330,7 @@ class Search:
         if self._search.gate == "always" or node.phase == "start":
             return True
         await self.catch_up()
-        best, found = self.graph.best, measured_event("", "", measured, gate=False)
+        best, found = self.graph.best, measured_event("", "", measured, False, self._problem.weights)
         return best is None or self.graph.fitness_of(found) > best.fitness or leads(self.graph, found)
 
     def _learn(self, loop: NodeLoop) -> None:

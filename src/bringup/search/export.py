@@ -23,6 +23,7 @@ def search_data(
         "target": config.get("target", ""),
         "policy": search.get("policy", ""),
         "cases": search.get("cases", {}),
+        "weights": search.get("weights", {}),
         "best": best.id if best is not None else None,
         "fitness": best.fitness if best is not None else 0.0,
         "serving": serving_data(graph),

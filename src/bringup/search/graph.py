@@ -1,8 +1,8 @@
 """The graph of a search as a fold of its events: nodes, edges, lineage, fitness. The same for every process.
 
-Fitness is reference time over candidate time, the geometric mean over the timed cases; 0 on any failure. The
-reference is the fastest baseline of each case, or, where the device has a modelled clock and no baseline, the first
-kernel of the graph that was timed (the kernel that the search started from).
+Fitness is reference time over candidate time, the geometric mean over the timed cases, weighted where the suite says
+how much each counts; 0 on any failure. The reference is the fastest baseline of each case, or, where the device has a
+modelled clock and no baseline, the first kernel of the graph that was timed (the kernel that the search started from).
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Graph:
 
     def fitness_of(self, measured: NodeMeasured) -> float:
         """Return the fitness that a measurement has, also that of a candidate that is not in the graph yet."""
-        return fitness(measured.seconds, self._references(measured))
+        return fitness(measured.seconds, self._references(measured), measured.weights)
 
     def speedups(self, measured: NodeMeasured) -> dict[str, float]:
         """Return reference time over candidate time by case; those that have no reference are left out."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Self
 
 from bringup.candidate import Candidate, digest
@@ -36,6 +36,7 @@ class MeasuringJudge:
         self._problem = problem
         self._start = start
         self._gate_needed = gate_needed
+        self.weights = problem.weights
         self.measured: Measured | None = None
         self.gate = False
 
@@ -137,7 +138,7 @@ class NodeLoop(RepairLoop):
 
     async def _store_measured(self, candidate: Candidate, measured: Measured) -> None:
         text = clean(measured.model_dump_json())
-        event = measured_event(candidate.digest, digest(text), measured, self.judge.gate)
+        event = measured_event(candidate.digest, digest(text), measured, self.judge.gate, self.judge.weights)
         await self._store(event, texts=[text])
         self.passed_gate = event.gate
 
@@ -162,8 +163,10 @@ class NodeLoop(RepairLoop):
         )
 
 
-def measured_event(candidate: str, blob: str, measured: Measured, gate: bool) -> NodeMeasured:
-    """Return the headline of a measurement, for the graph."""
+def measured_event(
+    candidate: str, blob: str, measured: Measured, gate: bool, weights: Mapping[str, float]
+) -> NodeMeasured:
+    """Return the headline of a measurement, for the graph. `weights`: how much cases count, by case."""
     bounds = [case.diagnosis.bound for case in measured.cases if case.diagnosis is not None]
     return NodeMeasured(
         candidate=candidate,
@@ -178,6 +181,7 @@ def measured_event(candidate: str, blob: str, measured: Measured, gate: bool) ->
         },
         doubts={str(case.case): case.doubt for case in measured.cases if case.doubt},
         calls={str(case.case): case.called for case in measured.cases if case.called is not None},
+        weights=dict(weights) if measured.cases else {},
         clock=measured.clock,
         device=measured.device,
         bound=max(sorted(set(bounds)), key=bounds.count) if bounds else "",

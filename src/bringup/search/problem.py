@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bringup.candidate import Candidate
@@ -10,10 +10,11 @@ from bringup.config import RunConfig
 from bringup.errors import ConfigError
 from bringup.judge import JobTemplate, JudgeJob
 from bringup.judge.guards import RERUNS
-from bringup.judge.measuring import COMPILE, EAGER, Baseline, MeasureJob
+from bringup.judge.measuring import COMPILE, EAGER, Baseline, MeasureJob, usable
 from bringup.operators import Operator
-from bringup.suites import Suite
+from bringup.suites import Suite, elements_of
 from bringup.targets import Target, get_target
+from bringup.verdict import CaseId
 
 START = "start"
 """Name of the baseline that is the kernel which the search started from."""
@@ -32,6 +33,7 @@ class Problem:
     dtypes: tuple[str, ...]  # of the gate
     seed: int
     modelled: bool  # the target's clock is a model: times do not vary, and the start is the reference
+    weights: dict[str, float] = field(default_factory=dict)  # how much timed cases count, by case; {}: all alike
     against: tuple[str, ...] = ()
     diagnose: bool = True
     failures: int = 1
@@ -82,6 +84,7 @@ def make_problem(config: RunConfig, operator: Operator) -> Problem:
         dtypes=tuple(dtype for dtype in operator.dtypes if dtype in config.dtypes),
         seed=config.seed,
         modelled=modelled,
+        weights=_weights(operator, search.cases, search.weights),
         against=search.against or usual,
         diagnose=search.diagnose,
         failures=config.judge.failures,
@@ -110,36 +113,56 @@ def _checked(operator: Operator, cases: dict[str, tuple[int, ...]]) -> dict[str,
     return cases
 
 
-def choose_cases(suite: Suite, operator: Operator, dtypes: Iterable[str], seed: int) -> dict[str, tuple[int, ...]]:
-    """Choose cases to time where nobody has: those that the suite is for (`Suite.timed`), else the largest.
+def _weights(
+    operator: Operator, cases: Mapping[str, tuple[int, ...]], weights: Mapping[str, tuple[float, ...]]
+) -> dict[str, float]:
+    """Return the weights by case; raises ConfigError for those that fit no case, or are no weights."""
+    found: dict[str, float] = {}
+    for dtype, given in weights.items():
+        indices = cases.get(dtype, ())
+        if len(given) != len(indices):
+            raise ConfigError(
+                "search.weights",
+                f"{len(given)} of {dtype}, whose timed cases are {len(indices)}",
+                "give one for each of search.cases",
+            )
+        if wrong := [weight for weight in given if not usable(weight)]:
+            raise ConfigError("search.weights", f"{wrong[0]} is no weight", "give numbers above 0")
+        for index, weight in zip(indices, given, strict=True):
+            found[str(CaseId(operator=operator.name, dtype=dtype, index=index))] = weight
+    return found
+
+
+@dataclass(frozen=True)
+class TimedCases:
+    """The cases that a search times, indices by dtype, and how much each counts; no weights: all count alike."""
+
+    cases: dict[str, tuple[int, ...]]
+    weights: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+def choose_cases(suite: Suite, operator: Operator, dtypes: Iterable[str], seed: int) -> TimedCases:
+    """Choose cases to time where nobody has: those that the suite names (`Suite.timed`), else the largest.
 
     The largest are those of the first dtype that has any, by elements of all tensors: at most `MOST_CASES`, of
     different sizes. Builds the dtype's cases (imports torch).
     Raises ConfigError when no case has an element.
     """
-    named = getattr(suite, "timed", None)
-    if callable(named):
-        chosen = {dtype: tuple(found) for dtype, found in named(operator.name).items() if dtype in set(dtypes)}
-        if any(chosen.values()):
-            return chosen
-    for dtype in (d for d in operator.dtypes if d in set(dtypes)):
+    wanted = set(dtypes)
+    judged = [dtype for dtype in operator.dtypes if dtype in wanted]
+    named = {dtype: found for dtype, found in suite.timed(operator.name, judged, seed).items() if found}
+    if named:
+        cases = {dtype: tuple(sorted(found)) for dtype, found in named.items()}
+        alike = len({weight for found in named.values() for weight in found.values()}) == 1
+        weights = {dtype: tuple(named[dtype][index] for index in indices) for dtype, indices in cases.items()}
+        return TimedCases(cases, {} if alike else weights)
+    for dtype in judged:
         sizes: dict[int, int] = {}  # elements -> the first case of that size
         for inputs in suite.materialise(operator.name, dtype, seed):
-            elements = _elements((inputs.args, dict(inputs.kwargs)))
+            elements = elements_of((inputs.args, inputs.kwargs))
             if elements and not inputs.raises:
                 sizes.setdefault(elements, inputs.case.index)
         if sizes:
             largest = sorted(sizes, reverse=True)[:MOST_CASES]
-            return {dtype: tuple(sorted(sizes[elements] for elements in largest))}
+            return TimedCases({dtype: tuple(sorted(sizes[elements] for elements in largest))})
     raise ConfigError("timed cases", f"{operator.name} has no case with elements to time", "give sizes with --shapes")
-
-
-def _elements(value: object) -> int:
-    count = getattr(value, "numel", None)
-    if callable(count):
-        return int(count())
-    if isinstance(value, dict):
-        return sum(map(_elements, value.values()))
-    if isinstance(value, list | tuple):
-        return sum(map(_elements, value))
-    return 0

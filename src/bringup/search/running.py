@@ -129,8 +129,8 @@ def make_plan(config: RunConfig, root: Path, progress: Callable[[str], None] | N
         raise ConfigError(f"operator {operator.name}", f"target {config.target} cannot judge it: {why}")
     if not search.cases:
         say(f"choosing cases of {operator.name} to time")
-        cases = choose_cases(suite, operator, config.dtypes, config.seed)
-        search = search.model_copy(update={"cases": cases})
+        chosen = choose_cases(suite, operator, config.dtypes, config.seed)
+        search = search.model_copy(update={"cases": chosen.cases, "weights": chosen.weights})
         config = config.model_copy(update={"search": search})
     problem = make_problem(config, operator)
     starts = find_starts(config, operator, root)

@@ -247,6 +247,7 @@ class NodeMeasured(Record):
     baselines: dict[str, dict[str, float]] = Field(default_factory=dict)  # by case and name: median
     doubts: dict[str, float] = Field(default_factory=dict)  # by case: how far its speed-up may be off, relative
     calls: dict[str, CallKind] = Field(default_factory=dict)  # by case: of what kind it is to a library
+    weights: dict[str, float] = Field(default_factory=dict)  # by case: how much it counts; {}: all alike
     clock: str = ""
     device: str = ""
     bound: str = ""  # what most of the cases hang on

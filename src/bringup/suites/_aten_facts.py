@@ -50,6 +50,7 @@ class Overload(Record):
     call_shapes: tuple[tuple[int, tuple[str, ...], tuple[str, ...]], ...] = ()  # positional, keywords, types of both
     examples: tuple[str, ...] = ()  # calls as text
     cases: dict[str, tuple[Recipe, ...]] = Field(default_factory=dict)  # dtype -> chosen calls, in order
+    times: dict[str, tuple[int, ...]] = Field(default_factory=dict)  # likewise: how often a program made each call
 
 
 class AtenSurvey(Record):

@@ -152,8 +152,12 @@ def overload_of(
     *,
     dtypes: Sequence[str] = DTYPES,
     most: int = MOST,
+    counted: bool = False,
 ) -> Overload:
-    """Make the facts of one overload of the different calls of it, of which at most `most` a dtype become cases."""
+    """Make the facts of one overload of the different calls of it, of which at most `most` a dtype become cases.
+
+    `counted`: how often each case's call was made is kept with it.
+    """
     packet, _, variant = name.partition(".")
     operator = getattr(getattr(torch.ops.aten, packet), variant or "default")
     assert overload_name(operator) == name
@@ -191,6 +195,7 @@ def overload_of(
         call_shapes=tuple((n, keywords, tuple(map(merged_types, forms[n, keywords]))) for n, keywords in sorted(forms)),
         examples=tuple(dict.fromkeys(call["call"]["text"] for call in first))[:EXAMPLES],
         cases={dtype: tuple(_recipe(call) for call in found) for dtype, found in chosen.items()},
+        times={dtype: tuple(call["times"] for call in found) for dtype, found in chosen.items()} if counted else {},
     )
 
 

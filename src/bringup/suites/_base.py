@@ -66,6 +66,18 @@ def argument_dtypes(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str,
     return found
 
 
+def elements_of(value: Any) -> int:
+    """Return how many elements all tensors of a call's arguments have, also those in lists and dicts."""
+    count = getattr(value, "numel", None)
+    if callable(count):
+        return int(count())
+    if isinstance(value, Mapping):
+        return sum(map(elements_of, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(elements_of, value))
+    return 0
+
+
 @runtime_checkable
 class Suite(Protocol):
     """A source of operators with their tests. Only `materialise` may import torch: everything else serves commands.
@@ -101,6 +113,13 @@ class Suite(Protocol):
 
     def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
         """Rebuild up to `count` of those that `own_cases` lacks and that give a result; the seed draws which."""
+        ...
+
+    def timed(self, operator: str, dtypes: Sequence[str], seed: int = 0) -> dict[str, dict[int, float]]:
+        """Return the cases that a search times: weights by index, by dtype of `dtypes`; {}: it chooses the largest.
+
+        A weight says how much a case counts beside the others. May import torch.
+        """
         ...
 
     def free(self, operator: str) -> bool:
@@ -148,6 +167,10 @@ class SuiteDefaults:
     def drawn_cases(self, operator: str, dtype: str, seed: int, count: int) -> Sequence[CaseInputs]:
         """Nothing is missing in `own_cases`."""
         return ()
+
+    def timed(self, operator: str, dtypes: Sequence[str], seed: int = 0) -> dict[str, dict[int, float]]:
+        """It does not say."""
+        return {}
 
     def free(self, operator: str) -> bool:
         """Nothing is known: values stay as they are."""

@@ -88,7 +88,12 @@ class ShapedSuite(ListedSuite):
     def _of(self, calls: Calls) -> tuple[tuple[Any, ...], ...]:
         return calls.small or calls.calls if self.small else calls.calls
 
-    def timed(self, operator: str) -> dict[str, tuple[int, ...]]:
+    def timed(self, operator: str, dtypes: Sequence[str], seed: int = 0) -> dict[str, dict[int, float]]:
+        """Return the cases of chosen sizes, which count alike."""
+        found = self.chosen(operator)
+        return {dtype: dict.fromkeys(indices, 1.0) for dtype, indices in found.items() if dtype in dtypes}
+
+    def chosen(self, operator: str) -> dict[str, tuple[int, ...]]:
         """Return the indices of the cases of chosen sizes, by dtype."""
         calls = self.calls[self.operator(operator).name]
         counts = self.base.operator(operator).case_counts
@@ -124,7 +129,7 @@ class ShapedSuite(ListedSuite):
         return [*own, *self._chosen(own, operator, dtype, seed)]
 
     def _chosen(self, own: Sequence[CaseInputs], operator: str, dtype: str, seed: int) -> Iterable[CaseInputs]:
-        indices = self.timed(operator).get(dtype, ())
+        indices = self.chosen(operator).get(dtype, ())
         calls = self.calls[operator]
         model = next((case for case in own if not case.raises and case.standard is not None), None)
         if not indices or model is None or model.standard is None:

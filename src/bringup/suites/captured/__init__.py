@@ -14,7 +14,7 @@ from pathlib import Path
 from bringup.errors import ConfigError
 from bringup.operators import DocNode
 from bringup.suites._aten_facts import AtenSurvey, Overload, read_aten
-from bringup.suites._base import CaseInputs
+from bringup.suites._base import CaseInputs, elements_of
 from bringup.suites._cache import Progress, cached, keep, run_module, torch_build, torch_version
 from bringup.suites._digest import source_digest
 from bringup.suites._opinfo_source import OpInfoSource
@@ -46,6 +46,8 @@ __all__ = [
     "write_capture",
 ]
 
+MOST_TIMED = 8
+"""Calls that a search times."""
 LOWER_MODULE = "bringup.suites.captured._lower"
 
 
@@ -117,6 +119,21 @@ class CapturedSuite(OverloadSuite):
             return [DocNode(name=name, text=own)]
         return with_public(name, own, public, OpInfoSource(self._progress).docs(public))
 
+    def timed(self, operator: str, dtypes: Sequence[str], seed: int = 0) -> dict[str, dict[int, float]]:
+        """Return the calls that take most of the program's time, as far as elements times count tell.
+
+        Their weights are their shares. Builds the cases (imports torch).
+        """
+        self.operator(operator)
+        costs: dict[tuple[str, int], float] = {}
+        for dtype in dtypes:
+            times = self.overloads[operator].times.get(dtype, ())
+            for inputs in self.materialise(operator, dtype, seed):
+                elements = elements_of((inputs.args, inputs.kwargs))
+                if elements:
+                    costs[dtype, inputs.case.index] = float(elements * times[inputs.case.index])
+        return _heaviest(costs)
+
     def digest(self) -> str:
         """Return the digest of the file and the code that rebuilds its calls, wherever the file lies."""
         return source_digest("captured", hashlib.sha256(self._text.encode()).hexdigest())
@@ -133,6 +150,17 @@ class CapturedSuite(OverloadSuite):
         from bringup.suites.captured._cases import cases
 
         return cases(self.capture, self.path, self.overloads[operator], self.parent(operator), dtype, seed)
+
+
+def _heaviest(costs: dict[tuple[str, int], float]) -> dict[str, dict[int, float]]:
+    """Return the cases that cost most, with their shares of what all of them cost."""
+    heaviest = set(sorted(costs, key=lambda case: -costs[case])[:MOST_TIMED])
+    total = sum(costs[case] for case in heaviest)
+    found: dict[str, dict[int, float]] = {}
+    for (dtype, index), cost in costs.items():
+        if (dtype, index) in heaviest:
+            found.setdefault(dtype, {})[index] = cost / total
+    return found
 
 
 def _with_parents(facts: Overload, known: dict[str, Overload]) -> Overload:

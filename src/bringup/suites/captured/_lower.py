@@ -117,7 +117,7 @@ def survey(path: Path, capture: Capture) -> AtenSurvey:
     by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for noted in calls.values():
         by_name[noted["overload"]].append(noted)
-    make = functools.partial(overload_of, alone=(), dtypes=DTYPES, most=MOST)
+    make = functools.partial(overload_of, alone=(), dtypes=DTYPES, most=MOST, counted=True)
     return AtenSurvey(
         torch=torch.__version__.partition("+")[0],
         surveyed=(),
