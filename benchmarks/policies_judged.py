@@ -1,6 +1,6 @@
 """Policies at equal node budgets on a modelled chip, with repetitions. No model is asked.
 
-    python benchmarks/policies.py [--ops softmax,mm] [--target vpe:pe64] [--nodes 24] [--repetitions 5] [--json FILE]
+    python benchmarks/policies_judged.py [--ops A,B] [--target T] [--nodes 24] [--repetitions 5] [--json FILE]
 
 In the place of a model there is a blind author: it takes the kernels of the prompt and changes one or two things that
 their source leaves open (block sizes, programs, order of tiles; of two kernels it joins the choices), drawn from a seed
