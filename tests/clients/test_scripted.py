@@ -46,6 +46,12 @@ async def test_lists_by_turn_attempt_role_and_glob() -> None:
     assert (reply.finish_reason, reply.model) == ("length", "m")
 
 
+async def test_a_node_of_a_search_has_replies_of_its_own() -> None:
+    client = ScriptedClient({"exp": ["of all others"], "exp~n3": ["of the third"]})
+    assert await ask(client, call().model_copy(update={"session": "exp~n3", "node": "3"})) == "of the third"
+    assert await ask(client, call().model_copy(update={"session": "exp~n4", "node": "4"})) == "of all others"
+
+
 async def test_callables() -> None:
     def sync(messages: Any, sampling: Sampling, asked: Call) -> str:
         return f"{asked.turn} {messages[-1].content}"

@@ -196,13 +196,14 @@ def show(
         ])  # fmt: skip
         return
     for entry in entries:
+        name = f"{entry.folder}, for {entry.when}" if entry.when else entry.folder
         for judged in entry.judged:
             typer.echo(
-                f"# {entry.folder}: passed {judged.cases} cases of {judged.suite}:{judged.operator} on "
+                f"# {name}: passed {judged.cases} cases of {judged.suite}:{judged.operator} on "
                 f"{judged.target}, torch {judged.torch}, triton {judged.triton}"
             )
         if not entry.judged:
-            typer.echo(f"# {entry.folder}: not judged")
+            typer.echo(f"# {name}: not judged")
         typer.echo(opened.source(entry), nl=False)
 
 

@@ -27,7 +27,8 @@ class ScriptedClient(Client):
 
     A script is a callable `(messages, sampling, call) -> answer`, or a mapping from operator (or glob) to its
     replies. These are a list by turn, the same in every attempt (a list of lists: one an attempt, the last one for
-    all further attempts), or a mapping from role ("generate", "summarise") to such lists. After the last reply of
+    all further attempts), or a mapping from role ("generate", "summarise") to such lists. A node of a search has
+    replies of its own under its session's name (`softmax~n3`: of node 3). After the last reply of
     a list, that reply is given again. A reply is text, or a mapping with `text` or `error` and, optionally,
     `finish_reason`, `model`, `input_tokens`, `output_tokens`. So the answer depends on the call alone, never on
     what was asked before, and a resumed run gets the same.
@@ -102,7 +103,7 @@ class ScriptedClient(Client):
         return self._reply(str(answer), messages)
 
     def _look_up(self, script: Mapping[str, Any], call: Call) -> Answer:
-        entry = script.get(call.operator)
+        entry = script.get(call.session) or script.get(call.operator)
         if entry is None:
             globs = (value for name, value in script.items() if fnmatch.fnmatchcase(call.operator, name))
             entry = next(globs, None)

@@ -50,7 +50,7 @@ def serving_lines(graph: Graph) -> Iterator[str]:
         if served.node is None or served.worth is None:
             yield f"{kind}: no node is faster than what it is compared with"
         else:
-            yield f"{kind}: node {served.node.id}, {served.worth.speedup:.3g}x"
+            yield f"{kind}: node {served.node.id}, {served.worth.speedup:.4g}x"
 
 
 def tree(graph: Graph) -> Iterator[tuple[str, Node]]:
