@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import importlib.util
+import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +35,8 @@ SHORT = {"float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5", "float16": "fp16", 
 SHORT |= {"float64": "fp64", "bool": "int1"}
 ROUNDING = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6, "float64": 1e-14, "float8_e4m3fn": 0.13}
 ROUNDING |= {"float8_e5m2": 0.26}
+# What `tl.dot_scaled` calls the formats that it takes.
+_SCALED = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float16": "fp16", "bfloat16": "bf16"}
 _FRONT = {"float8_e4m3fn": "float8e4nv", "float8_e5m2": "float8e5"}
 Reference = Callable[[Any, Any], Any]
 
@@ -46,6 +50,8 @@ class Operation:
     reference: Reference
     setup: str = ""
     """Lines before the expression."""
+    last: str = ""
+    """What the store of the result has beside it: a mask."""
 
 
 def _unary(name: str, reference: Callable[[Any], Any], text: str = "") -> Operation:
@@ -60,8 +66,44 @@ def _matrix(a: Any) -> Any:
     return a.reshape(8, 8)
 
 
+def _philox(offset: int, seed: int = 7) -> int:
+    """The first word of Philox 4x32 with ten rounds, as Salmon et al. 2011 define it, as a signed number."""
+    word = 0xFFFFFFFF
+    c, k = [offset & word, 0, 0, 0], [seed, 0]
+    for _ in range(10):
+        low, high = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [high >> 32 ^ c[1] ^ k[0], high & word, low >> 32 ^ c[3] ^ k[1], low & word]
+        k = [k[0] + 0x9E3779B9 & word, k[1] + 0xBB67AE85 & word]
+    return c[0] - (c[0] >> 31 << 32)
+
+
+def _random(a: Any, b: Any) -> Any:
+    return torch.tensor([_philox(int(offset)) for offset in a])
+
+
+def _uniform(a: Any, b: Any) -> Any:
+    words = _random(a, b)
+    return torch.where(words < 0, -words - 1, words).double() * 4.6566127342e-10
+
+
+def _product(a: Any, b: Any) -> Any:
+    return (a[:32, None] * a[None, :32]).reshape(-1) * 32
+
+
+_SQUARE = "x = tl.broadcast_to(tl.load(p + tl.arange(0, 32))[:, None], [32, 32])"
+_SCALE = "s = tl.full([32, 1], 127, tl.uint8)"  # 2 to the power of 0
+
 OPERATIONS = (
     Operation("load, store", "a", lambda a, b: a),
+    Operation(
+        "masked load and store", "tl.load(q + i, mask=i >= 40, other=0).to(a.dtype)",
+        lambda a, b: torch.cat([a[:40], b[40:]]),
+        "tl.store(r + i, a, mask=i < 40)", "mask=i >= 40",
+    ),
+    Operation(
+        "tensor descriptors", "tl.make_tensor_descriptor(o, [N], [1], [N]).load([0])", lambda a, b: a,
+        "tl.make_tensor_descriptor(o, [N], [1], [N]).store([0], tl.make_tensor_descriptor(p, [N], [1], [N]).load([0]))",
+    ),
     Operation("cast to fp32 and back", "a.to(tl.float32).to(a.dtype)", lambda a, b: a),
     *(Operation(f"a {sign} b", f"a {sign} b", function) for sign, function in (
         ("+", lambda a, b: a + b), ("-", lambda a, b: a - b), ("*", lambda a, b: a * b), ("/", lambda a, b: a / b),
@@ -108,9 +150,17 @@ OPERATIONS = (
     ),
     Operation("reduce, 2 axes", "tl.max(tl.reshape(a, [8, 8]), 1)", lambda a, b: _matrix(a).max(1).values),
     Operation(
-        "dot", "tl.reshape(tl.dot(x, tl.trans(x)), [1024])",
-        lambda a, b: (a[:32, None] * a[None, :32]).reshape(-1) * 32,
-        "x = tl.broadcast_to(tl.load(p + tl.arange(0, 32))[:, None], [32, 32])",
+        "dot", "tl.reshape(tl.dot(x, tl.trans(x)), [1024])", _product, _SQUARE,
+    ),
+    Operation(
+        "dot_scaled", "tl.reshape(tl.dot_scaled(x, s, FORMAT, tl.trans(x), s, FORMAT), [1024])", _product,
+        f"{_SQUARE}\n    {_SCALE}",
+    ),
+    Operation("topk", "tl.topk(a, 8)", lambda a, b: a.sort(descending=True).values[:8]),
+    Operation("randint", "tl.randint(7, a)", _random),
+    Operation("rand", "tl.rand(7, a)", _uniform),
+    Operation(
+        "cast to fp8e4b15 and back", "(a > 4).to(a.dtype).to(tl.float8e4b15).to(a.dtype)", lambda a, b: (a > 4) * 1.0
     ),
     _atomic("atomic_add", lambda a, b: a + b), _atomic("atomic_max", torch.maximum),
     _atomic("atomic_min", torch.minimum), _atomic("atomic_and", torch.bitwise_and),
@@ -135,11 +185,11 @@ def kernels(folder: Path, chosen: list[Operation]) -> ModuleType:
     """A module with one kernel an operation, `k0`, `k1`, ..."""
     parts = [_HEAD]
     for number, operation in enumerate(chosen):
-        lines = [f"def k{number}(p, q, o, r, N: tl.constexpr, M: tl.constexpr, CAST: tl.constexpr):"]
+        lines = [f"def k{number}(p, q, o, r, N: tl.constexpr, M: tl.constexpr, FORMAT: tl.constexpr):"]
         lines += ["    i = tl.arange(0, N)", "    a, b = tl.load(p + i), tl.load(q + i)"]
         lines += [f"    {operation.setup}"] if operation.setup else []
         lines += [f"    c = {operation.expression}", "    if M == 1:", "        tl.store(r, c)", "    else:"]
-        lines.append("        tl.store(r + tl.arange(0, M), c)")
+        lines.append(f"        tl.store(r + tl.arange(0, M), c{operation.last and ', ' + operation.last})")
         parts.append("@triton.jit\n" + "\n".join(lines) + "\n")
     path = folder / "language_kernels.py"
     path.write_text("\n\n".join(parts), encoding="utf-8")
@@ -169,6 +219,28 @@ def expected(operation: Operation, dtype: str) -> torch.Tensor | None:
         return None
 
 
+@contextmanager
+def diagnostics(said: list[str]) -> Iterator[None]:
+    """Put into `said` what MLIR writes to standard error, not into its exceptions: the first error, with its line."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            file.seek(0)
+            lines = file.read().decode("utf-8", "replace").splitlines()
+            found = ((line.partition(": error: ")[2], at) for at, line in enumerate(lines) if ": error: " in line)
+            for message, at in found:
+                source = lines[at + 1].strip() if at + 1 < len(lines) else ""
+                message = re.sub(r"tensor<(\d+)x\w+>", r"tensor<\1 x this dtype>", message)
+                said[:] = [f"{message}, at `{source}`" if source else message]
+                break
+
+
 def _general(text: str, dtype: str) -> str:
     """A reason without the name of the dtype that it is about."""
     return re.sub(
@@ -183,7 +255,8 @@ def cell(kernel: Any, operation: Operation, dtype: str) -> str:
     a, b = inputs(dtype)
     wanted = expected(operation, dtype)
     size = N if wanted is None else wanted.numel()
-    kinds = {"argmax": torch.int32, "argmin": torch.int32, "histogram": torch.int32}
+    kinds = {"argmax": torch.int32, "argmin": torch.int32, "histogram": torch.int32, "randint": torch.int32}
+    kinds |= {"rand": torch.float32, "dot_scaled": torch.float32}
     kind = kinds.get(operation.name, a.dtype)
     if operation.name in ("a / b", "fdiv") and dtype in INTEGERS:
         kind = torch.float32
@@ -194,15 +267,17 @@ def cell(kernel: Any, operation: Operation, dtype: str) -> str:
     if operation.name in ("sum", "cumsum") and dtype in ("uint8", "uint16"):
         kind = torch.uint32
     result, out = torch.zeros(size, dtype=kind), torch.zeros(N, dtype=a.dtype)
+    said: list[str] = []
     try:
-        kernel[(1,)](a, b, out, result, N=N, M=size, CAST=0)
+        with diagnostics(said):
+            kernel[(1,)](a, b, out, result, N=N, M=size, FORMAT=_SCALED.get(dtype, dtype))
     except VpeCompileError as error:
         return _general(re.sub(r"^\S+ error: ", "", str(error).splitlines()[1]), dtype)
     except (triton.CompilationError, RuntimeError) as error:
         inner: BaseException = error
         while inner.__cause__ is not None:
             inner = inner.__cause__
-        lines = [line for line in str(inner).splitlines() if line.strip(" ^")]
+        lines = said or [line for line in str(inner).splitlines() if line.strip(" ^")]
         return _general(f"the front end: {lines[-1] if lines else type(inner).__name__}", dtype)
     if wanted is None:
         return "no reference"
@@ -256,8 +331,8 @@ _INTRODUCTION = """# The language by operation and dtype
 
 What `python benchmarks/vpe_language.py --write` found: each operation ran on 64 elements of each dtype, and its values
 were compared with PyTorch's in float64 or int64. A number is a refusal, explained below the tables. `permissive` is the
-language itself, `pe64` what the default chip has of it. fp8e4b15, fp8e4b8, fp8e5b16 and `tl.dot_scaled` have tests of
-their own.
+language itself, `pe64` what the default chip has of it. PyTorch has no fp8e4b15, so that it is a row. fp8e4b8,
+fp8e5b16, and pairs of fp4 in `tl.dot_scaled`, have tests of their own.
 """
 
 

@@ -27,8 +27,10 @@ def test_rows_of_the_scoreboard_are_current(monkeypatch: pytest.MonkeyPatch) -> 
     text = vpe_language.PAGE.read_text(encoding="utf-8")
     listed = text.split("\n## ")[-1].splitlines()[2:]
     reasons = dict(line.split(". ", 1) for line in listed)
-    found, chosen = vpe_language.rows("a + b,a << 1,sum,atomic_add,sqrt,dot")
-    assert len(chosen) == 6
+    found, chosen = vpe_language.rows(
+        "a + b,a << 1,sum,atomic_add,sqrt,dot,fma,masked*,tensor desc*,dot_scaled,rand,topk"
+    )
+    assert len(chosen) == 12
     for profile, section in zip(vpe_language.PROFILES, text.split("\n## ")[1:3], strict=True):
         for operation in chosen:
             line = next(row for row in section.splitlines() if row.startswith(f"| {operation.name} |"))
