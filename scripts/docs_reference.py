@@ -7,6 +7,7 @@ Usage: python scripts/docs_reference.py [--check]
 - docs/audit.md          the table of what a gate publishes and a prompt says, from the shipped cases and the templates
 - docs/decisions/index.md from the first lines of the decisions
 - docs/models.md         the table of models, from docs/models.json, and docs/drawings/losses.svg
+- README.md              the short table of models, from the same file
 - docs/drawings/*.svg    from the state machine's table and the rooms' import contract
 """
 
@@ -53,6 +54,7 @@ def pages() -> dict[str, str]:
         "configuration.md": configuration_page(),
         "audit.md": audit_page((ROOT / "docs" / "audit.md").read_text(encoding="utf-8")),
         "decisions/index.md": decisions_page(ROOT / "docs" / "decisions"),
+        "../README.md": readme((ROOT / "README.md").read_text(encoding="utf-8")),
         "models.md": models_page((ROOT / "docs" / "models.md").read_text(encoding="utf-8")),
         "drawings/losses.svg": docs_losses.losses(ROOT),
     }
@@ -95,6 +97,16 @@ def models_page(page: str) -> str:
     found = tables.markdown(records.load(ROOT / "docs" / "models.json"))
     head, _, rest = page.partition(TAUGHT)
     return f"{head}{TAUGHT}\n\n{found}\n\n{TAUGHT_END}{rest.partition(TAUGHT_END)[2]}"
+
+
+SHORT, SHORT_END = "<!-- models: scripts/docs_reference.py -->", "<!-- end of models -->"
+
+
+def readme(page: str) -> str:
+    """Return the README with its table of models written anew."""
+    found = tables.short_markdown(records.load(ROOT / "docs" / "models.json"))
+    head, _, rest = page.partition(SHORT)
+    return f"{head}{SHORT}\n\n{found}\n\n{SHORT_END}{rest.partition(SHORT_END)[2]}"
 
 
 # The command line -------------------------------------------------------------------------------------------------
@@ -385,11 +397,11 @@ def main(arguments: list[str]) -> int:
             continue
         stale += 1
         if check:
-            print(f"docs/{name}: out of date; run `{AGAIN}`")
+            print(f"{path.resolve().relative_to(ROOT)}: out of date; run `{AGAIN}`")
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-            print(f"docs/{name}: updated")
+            print(f"{path.resolve().relative_to(ROOT)}: updated")
     return 1 if check and stale else 0
 
 

@@ -219,6 +219,7 @@ def test_results_survive_their_file(tmp_path: Path) -> None:
     records.save([result(steps=9)], path)
     assert [(one.model, one.steps) for one in records.load(path)] == [("gpt", 9), ("bert", 2)]
     assert "| `gpt` | 12,345 | 2 |" in tables.markdown([found])
+    assert tables.short_markdown([found]).splitlines()[2].startswith(f"| `gpt` | {found.optimizer} | ")
     for text, said in (("{", "no results"), ('{"format": 9}', "format 9"), ("[]", "no results")):
         path.write_text(text)
         with pytest.raises(FormatError, match=said):

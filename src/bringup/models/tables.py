@@ -114,3 +114,18 @@ def markdown(results: Sequence[ModelResult]) -> str:
             f"{composed} | {len(one.of('missing', 'cpu'))} |"
         )
     return "\n".join(rows)
+
+
+def short_markdown(results: Sequence[ModelResult]) -> str:
+    """Return a table for where there is little room: how near the training is to the CPU's, and what served it."""
+    rows = [
+        "| model | optimiser | loss after training, CPU | losses within | gradients within | kernels | missing |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for one in results:
+        losses = ", ".join(f"{found[-1]:.4f}" if found else "–" for found in (one.losses, one.losses_cpu))
+        loss = f"{one.loss_error:.1e}" if one.loss_error is not None else "–"
+        gradient = f"{max(g.error for g in one.gradients):.1e}" if one.gradients else "–"
+        kernels, lacking = len(one.of("kernel", "refined")), len(one.of("missing", "cpu"))
+        rows.append(f"| `{one.model}` | {one.optimizer} | {losses} | {loss} | {gradient} | {kernels} | {lacking} |")
+    return "\n".join(rows)
