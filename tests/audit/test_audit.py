@@ -205,6 +205,20 @@ async def test_a_fault_of_the_judge_is_its_operators_alone_and_not_kept(tmp_path
     assert records["sin"].trusted
 
 
+async def test_a_lost_process_is_no_word_about_the_candidate(tmp_path: Path) -> None:
+    class Losing(Judge):
+        async def judge(self, job: JudgeJob, progress: Progress | None = None, *, tapes: str | None = None) -> Verdict:
+            if job.operator.name == "sin":
+                return Verdict(kind="untested", summary="the judge's process was lost: killed")
+            return await super().judge(job, progress, tapes=tapes)
+
+    subjects = [subject("abs"), subject("sin")]
+    records = await audit(subjects, Options(lints=False, jobs=1), tmp_path, judge=Losing())
+    assert records["sin"].standing == "not judged"
+    assert records["sin"].fault == "the judge's process was lost: killed"
+    assert load_all(tmp_path).keys() == {"abs"}  # the next call judges it again
+
+
 async def test_a_judge_that_fails_on_everything_ends_the_audit(tmp_path: Path) -> None:
     names = ["abs", "sin", "exp", "cos", "tan"]
     options = Options(lints=False, jobs=1)

@@ -142,7 +142,8 @@ class _Auditor:
         self.gate_suite = get_suite(options.suite)
         self.audit_suite = get_suite(options.audit_suite)
         self.additions = additions_of(options.suite)
-        self.dialect = get_target(options.target).dialect()
+        target = get_target(options.target)
+        self.dialect, self.features = target.dialect(), target.features
         self.template = JobTemplate(options.target, options.judge, compiles=options.compiles)
         self._faults: Counter[str] = Counter()
         self._works = False  # the judge has given a verdict
@@ -238,6 +239,8 @@ class _Auditor:
             keep_going=keep_going,
         )
         verdict = await judge.judge(job, advance if progress is not None else None)
+        if verdict.kind == "untested" and operator.not_applicable(self.features) is None:
+            raise JudgeFault(verdict.summary)  # its process was lost, say: no word about the candidate
         self._works = self._works or verdict.kind != "untested"  # which the pool says before it starts anything
         return verdict
 
