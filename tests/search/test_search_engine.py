@@ -59,6 +59,16 @@ async def test_the_inner_loop_repairs_before_a_node_counts(tmp_path: Path) -> No
     assert len(bench.judge.judged) == 1 + 2
 
 
+async def test_a_first_answer_may_be_edits_of_the_kernel_that_is_shown(tmp_path: Path) -> None:
+    edits = "Change: faster\n```patch\n<<<<<<< SEARCH\n{}=======\n{}>>>>>>> REPLACE\n```\n"
+    line = module(1.0).splitlines(keepends=True)[1]
+    faster = module(0.5).splitlines(keepends=True)[1]
+    bench = Bench(tmp_path, lambda messages, sampling, call: edits.format(line, faster))
+    result = await bench.start(config(nodes=1, calls=1))
+    assert result.graph["1"].result == "passed"
+    assert result.graph["1"].fitness == pytest.approx(2.0)
+
+
 async def test_what_fails_counts_as_a_node_of_no_fitness(tmp_path: Path) -> None:
     script = by_node({"1": "no module here", "2": reply(kind="lint"), "3": reply(0.5, gate="crashed"), "4": reply(3.0)})
     result = await Bench(tmp_path, script).start(config(calls=1))

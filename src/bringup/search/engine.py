@@ -317,6 +317,8 @@ class Search:
         )
         loop.judge = judge
         loop.calls = 0 if written else None
+        if len(brief.shown) == 1:  # of two it would not be clear which one edits are of
+            loop.shown = brief.shown[0].candidate.digest
         loop.remember_measured(earlier)
         await loop.run()
         return loop

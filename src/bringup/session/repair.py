@@ -69,6 +69,7 @@ class RepairLoop(SessionWork):
     goal: Goal = Coverage()
     calls: int | None = None  # model calls of an attempt; None: as many as the configuration says
     unanswered: Unanswered | None = None
+    shown: str | None = None  # blob: the module that the task itself shows, which the first answer's edits are of
 
     async def repair(self) -> End:
         """Go on until an end; a nearly full context leads to a new dialog. Raises Stopping on request, StoreError.
@@ -221,7 +222,7 @@ class RepairLoop(SessionWork):
 
     async def _parse(self, text: str) -> None:
         state = self.state
-        base = state.module if self._config.prompts.patches else None
+        base = (state.module or self.shown) if self._config.prompts.patches else None
         result = self._parts.parse(text, await self._text(base) if base else None)
         if isinstance(result, FormatProblem):
             await self._store(Parsed(attempt=state.attempt, turn=state.turn, problem=result))
