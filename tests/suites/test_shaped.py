@@ -1,11 +1,15 @@
 """The suite of chosen sizes: an operator's own cases first, then calls to be timed."""
 
+import dataclasses
+
 import pytest
 import torch
 
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.errors import ConfigError
 from bringup.suites import get_suite, suite_of_file, suite_of_shapes
+from bringup.suites._opinfo_calls import Call
+from bringup.suites._opinfo_postprocess import postprocess_of
 
 SMALL = get_suite("shaped:?small=1")
 
@@ -111,3 +115,31 @@ def test_a_problem_s_file_names_a_suite(tmp_path):
         suite_of_file(str(path), small=True)
     with pytest.raises(ConfigError, match="cannot be read"):
         suite_of_file(str(tmp_path / "none.py"), small=True)
+
+
+@pytest.mark.parametrize("name", ["sort", "argsort", "topk", "mode", "kthvalue", "median", "cummax"])
+def test_which_of_equal_elements_comes_first_is_left_open(name):
+    """As in the operator's own cases: PyTorch's CPU kernels choose by their instructions."""
+    suite = get_suite("shaped:?small=1")
+    [dtype] = suite.chosen(name)
+    cases = suite.materialise(name, dtype)
+    assert all(cases[index].postprocess is not None for index in suite.chosen(name)[dtype])
+
+
+def test_two_orders_of_equal_elements_are_both_right():
+    suite = get_suite("shaped:?small=1")
+    case = suite.materialise("argsort", "float32")[suite.chosen("argsort")["float32"][0]]
+    source = case.args[0]
+    source[:, 1] = source[:, 0]
+    case = dataclasses.replace(
+        case, postprocess=postprocess_of("argsort", Call(case.reference, case.args, case.kwargs)).function
+    )
+    first = source.argsort(dim=1, stable=True)
+    places = first.clone()
+    zero, one = first == 0, first == 1
+    places[zero], places[one] = 1, 0
+    assert not torch.equal(first, places)
+    for left, right in zip(case.postprocess(first), case.postprocess(places), strict=True):
+        assert torch.equal(left, right)
+    places[zero] = 2  # named twice
+    assert not all(torch.equal(*pair) for pair in zip(case.postprocess(first), case.postprocess(places), strict=True))

@@ -135,16 +135,24 @@ class ShapedSuite(ListedSuite):
         if not indices or model is None or model.standard is None:
             return
         from bringup.accuracy import Standard
+        from bringup.suites._opinfo_calls import Call
+        from bringup.suites._opinfo_postprocess import postprocess_of
 
+        public = self.base.name.partition(":")[0] == "opinfo"
         for index, call in zip(indices, self._of(calls), strict=True):
             build = _Builder(dtype, seed * 1_000_003 + index)
             standard = Standard(operator, model.reference, dtype, given=model.standard.given)
+            args = tuple(build(one) for one in call)
+            kwargs = {name: build(value) for name, value in calls.kwargs.items()}
+            # What the operator leaves open, as for its own cases: which of equal elements comes first, say.
+            compared = postprocess_of(operator, Call(model.reference, args, kwargs)) if public else None
             yield CaseInputs(
                 case=CaseId(operator=operator, dtype=dtype, index=index, seed=seed),
                 variant=model.variant,
-                args=tuple(build(one) for one in call),
-                kwargs={name: build(value) for name, value in calls.kwargs.items()},
+                args=args,
+                kwargs=kwargs,
                 reference=model.reference,
+                postprocess=compared.function if compared else None,
                 rtol=model.rtol,
                 atol=model.atol,
                 tolerance_reason=model.tolerance_reason,
