@@ -7,9 +7,17 @@ import functools
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from bringup.vpe.profile_vocabulary import BITS, DTYPES, TL_NAMES
 
@@ -112,6 +120,11 @@ class Features(_Part):
     """PEs of one row can combine partial results; lowers the modelled cost of atomics along a row."""
     subnormals: bool = True
     """Arithmetic has float32's subnormal numbers; else the chip may take them for zeros, and results are judged so."""
+
+    @model_serializer(mode="wrap")
+    def _as_it_was(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is as it was before there was a word for it: what was judged on the chip stays judged."""
+        return {name: value for name, value in plain(self).items() if name != "subnormals" or not value}
 
 
 class Limits(_Part):
