@@ -298,7 +298,9 @@ class Execution:
             self.used.add(number)
             facts = launcher.kernel.facts
             account.constant_bytes += CONSTANT_BYTES * int(facts.get("constants", 0))
-            account.constant_bytes += self.texts.add(launcher.digest, str(launcher.text["text"]))
+            account.constant_bytes += self.texts.add(
+                launcher.digest, str(facts.get("canonical") or launcher.text["text"])
+            )
         account.check_host_bytes(self.allowance)
         call = Call(
             launcher.loaded, (grid[0], grid[1], grid[2]), launcher.names, launcher.kinds, values, blocks,

@@ -76,7 +76,7 @@ class Machine:
         self.also: list[dict[str, Any]] = []
         self.checked = 0  # bytes of these
         self.execution = Execution(self.engine, self.memory, self.launchers, mode, self.before)
-        self.started = False
+        self.started = self.returned = False
         self.transcript = Transcript((), self.launchers)
         self.answers: list[bytes] = []  # to reads
         self.rehearsed: deque[dict[str, Any]] = deque()  # calls that are still to come
@@ -220,7 +220,10 @@ class Machine:
             if self.transcripts:
                 return self._rehearsed(command)
             if command is Command.RETURNED:
+                self.returned = True
                 return None
+            if self.returned and command is not Command.FREE:  # destructors may come late, nothing else
+                raise Broken(STREAM, f"a command to the device ({command.name}) after the wrapper has returned")
             if command is Command.READ:
                 return self._read(body)
             if command is Command.TIME:

@@ -37,6 +37,7 @@ START_SECONDS = 180.0  # for the fork server's imports on a busy machine
 def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a fork server whose home is the folder `scratch`; leave this process's paths there."""
     paths = [os.path.abspath(path) for path in sys.path if path and os.path.isdir(path)]
+    paths = [path for path in paths if path not in _of_the_program()]
     Path(scratch, PATHS).write_text(json.dumps(paths), encoding="utf-8")
     variables = {
         **{name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ},
@@ -55,6 +56,16 @@ def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[s
     # Guests see how long the block of all is, and nothing else of it.
     size = sum(len(os.fsencode(f"{name}={value}")) + 1 for name, value in variables.items())
     return {**variables, PADDING: "." * (-(size + len(PADDING) + 2) % BLOCK)}
+
+
+def _of_the_program() -> set[str]:
+    """Folders that are on the path because of the program that runs here: its script's, and where it was started.
+
+    Guests see what lies on their path. The user's files are none of their business, and would tell them who calls.
+    """
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    mine = {os.getcwd(), *([os.path.dirname(os.path.abspath(script))] if script else [])}
+    return {path for path in mine if not os.path.isfile(os.path.join(path, "bringup", "__init__.py"))}
 
 
 def server_command(role: str, target: str) -> list[str]:

@@ -177,7 +177,9 @@ class Recorder:
     def execute(self, command: Command, body: memoryview) -> Answer | None:
         """Take a command; what is wrong with it is kept, and told when the wrapper has returned."""
         if self._returned:
-            return None  # destructors
+            if command is not Command.FREE:  # destructors may come late, nothing else
+                self.error = self.error or f"it asks for more ({command.name}) after it has returned"
+            return None
         try:
             if not self.error:
                 return self._execute(command, body)

@@ -11,6 +11,8 @@ from bringup.dialect import Dialect
 from bringup.errors import BringupError, ConfigError, PluginError
 from bringup.registry import Registry
 
+FACTS = "facts 2"  # what is kept of a kernel beside its binary: another number where that changes
+
 
 @runtime_checkable
 class Target(Protocol):
@@ -133,7 +135,7 @@ class TargetDefaults:
         """Triton's version and the target that it compiles for."""
         from importlib.metadata import version
 
-        return f"triton {version('triton')} {self.triton_target()}"
+        return f"triton {version('triton')} {self.triton_target()} {FACTS}"
 
     def triton_target(self) -> tuple[str, str | int, int]:
         """Every target says this itself."""

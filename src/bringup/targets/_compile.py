@@ -18,6 +18,7 @@ OPTIONS = (
     "default_dot_input_precision", "max_num_imprecise_acc_default", "launch_cooperative_grid", "launch_pdl",
     "allow_flush_denorm", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
 )  # fmt: skip
+_TO_POINTERS = re.compile(r"!tt\.ptr<(?:tensor<[^>]*x)?!tt\.ptr<")
 _CONSTANT = re.compile(r"\b(?:arith\.constant|llvm\.mlir\.constant)\b")
 _TABLE = re.compile(r"\bdense(?:<[\[\"]|_resource<)[^>]*>\s*:\s*(?:tensor|vector)<((?:\d+x)+)")
 _RANGE_START = re.compile(r"\btt\.make_range\b[^}]*\bstart = (?!0\b)")
@@ -57,6 +58,18 @@ def verified(text: str) -> Any:
     return module
 
 
+def refuse_addresses(text: str) -> None:
+    """Raise RuntimeError for a kernel that makes a number of an address: where its data lie tells it who calls.
+
+    Addresses become numbers by `tt.ptr_to_int`, or in memory, where a pointer is written and a number read.
+    """
+    for line in text.splitlines():
+        if "tt.ptr_to_int" in line:
+            raise RuntimeError("an address is made a number (tt.ptr_to_int): a kernel may not know where its data lie")
+        if ("tt.store " in line or "tt.atomic" in line or "descriptor_store" in line) and _TO_POINTERS.search(line):
+            raise RuntimeError("an address is written to memory: a kernel may not know where its data lie")
+
+
 def signature_of(module: Any) -> tuple[str, list[str]]:
     """The kernel's name and the types of its arguments (`*fp32`, `i32`), as the text has them.
 
@@ -71,7 +84,12 @@ def signature_of(module: Any) -> tuple[str, list[str]]:
 def facts_of(module: Any) -> dict[str, Any]:
     """What the device process must know of a kernel's text: its arguments, and how much its author put into it."""
     text = str(module)
-    return {"signature": signature_of(module)[1], "constants": constants_in(text)}
+    return {
+        "signature": signature_of(module)[1],
+        "constants": constants_in(text),
+        # What its author has chosen is counted on what MLIR has read: another lexer may take other parts for comments.
+        "canonical": module.str_nodebug(),
+    }
 
 
 def constants_in(text: str) -> int:
@@ -114,6 +132,7 @@ def compile_with_triton(
     finally:
         os.unlink(file.name)
     metadata = compiled.metadata
+    refuse_addresses(module.str_nodebug())
     facts = {**facts_of(module), "prints": bool(_PRINTS.search(text))}
     for key in _FACTS:
         facts[key] = getattr(metadata, key, None)

@@ -14,7 +14,7 @@ import numpy as np
 from bringup.device import Call, Fault, Kernel, space
 from bringup.device.execution import MOST_PRINTED
 from bringup.device.memory import Block
-from bringup.targets._compile import facts_of, verified
+from bringup.targets._compile import facts_of, refuse_addresses, verified
 from bringup.vpe import launch, memory, state
 from bringup.vpe.errors import VpeCompileError, VpeFault, VpeLaunchError
 from bringup.vpe.prints import Beginning
@@ -41,6 +41,10 @@ def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
         check_source(module, options)
     elif make_ttir(source, options).str_nodebug() != module.str_nodebug():
         raise VpeCompileError("the kernel's text is not what Triton's passes make of its source")
+    try:
+        refuse_addresses(module.str_nodebug())
+    except RuntimeError as error:
+        raise VpeCompileError(str(error)) from None
     text = str(module)
     binary, name, local = compile_ttir(text, options)
     return Kernel(binary, name, local, facts_of(module))
