@@ -16,7 +16,7 @@ import multiprocessing
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bringup.audit.breadth import SEED, arguments_of, write_breadth
@@ -33,20 +33,21 @@ PATIENCE = 300  # seconds without any answer
 Chosen = dict[str, dict[str, list[str]]]  # operator -> dtype -> keys
 
 
-def choice(name: str) -> tuple[str, dict[str, list[str]]]:
-    """Return an operator's name and choice; one process has one thread."""
+def choice(task: tuple[str, Sequence[str] | None]) -> tuple[str, dict[str, list[str]]]:
+    """Return an operator's name and choice, perhaps of some families alone; one process has one thread."""
     import torch
 
+    name, families = task
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    return name, arguments_of(get_suite("audit").operator(name))
+    return name, arguments_of(get_suite("audit").operator(name), families)
 
 
-def chosen_of(names: list[str], jobs: int) -> Chosen:
+def chosen_of(names: list[str], families: Sequence[str] | None, jobs: int) -> Chosen:
     """Return the choice for each operator; PyTorch may bring a process down: its operators are named and left out."""
     found: Chosen = {}
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        results = pool.imap_unordered(choice, names)
+        results = pool.imap_unordered(choice, [(name, families) for name in names])
         for _ in names:
             try:
                 name, keys = results.next(timeout=PATIENCE)
@@ -102,6 +103,7 @@ def main() -> int:
     """Choose, judge and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ops", required=True, help="globs, separated by commas: choose for these")
+    parser.add_argument("--family", action="append", help="choose of this family alone; may be repeated")
     parser.add_argument("--recordings", default="vpe-pe64", help="a shipped set, or the path of one")
     parser.add_argument("--target", default="vpe:pe64", help="what the recorded kernels are judged on")
     parser.add_argument("--failures", type=Path, required=True, help="where cases that kernels fail are told of")
@@ -113,7 +115,7 @@ def main() -> int:
     names = [o.name for o in select(gate, options.ops.split(",")) if o.name in kernels]
     if not names:
         parser.error("no recorded operator matches")
-    chosen = chosen_of(names, options.jobs)
+    chosen = chosen_of(names, options.family, options.jobs)
     # A case that is there already, in this file or another, must not be added once more.
     there = {
         name: {d: {a.key for a in shipped_additions().of(name, d)} for d in found} for name, found in chosen.items()

@@ -86,6 +86,20 @@ ARGUMENTS = (
     Kind("omitted", ("without elements",)),
     Kind("out", ("float64",)),
     Kind("values", ("the largest finite",)),
+    Kind("pairs", number=2),
+    Kind("pairs", (" 0-d ",), dtype=1),
+    Kind("pairs", (" 0-d ",), dtype="int32"),
+    Kind("offsets", ("channels last, behind",), number=1),
+    Kind("written", number=2),
+    Kind("written", ("the largest numbers",), dtype="float16"),
+    Kind("doubles", number=2),
+    Kind("formats", ("channels_last, 4", "channels_last_3d, 5", "refused"), number=1),
+    Kind("unlisted", number=1),
+    Kind("equations", number=8),
+    Kind("masks", number=2),
+    Kind("rare", ("no elements", "for a list one", "no dimension"), number=1),
+    Kind("indefinite", number=1),
+    Kind("magnitudes", number=2),
 )
 
 # What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.
@@ -159,11 +173,16 @@ def with_families(
     return with_each_dtype(found, operator)
 
 
-def arguments_of(operator: Operator) -> dict[str, list[str]]:
-    """Choose one operator's cases of the families in `ARGUMENTS`: keys of the audit, drawn with `SEED`, by dtype."""
+def arguments_of(operator: Operator, families: Sequence[str] | None = None) -> dict[str, list[str]]:
+    """Choose one operator's cases of the families in `ARGUMENTS`: keys of the audit, drawn with `SEED`, by dtype.
+
+    `families`: of these alone.
+    """
     found: dict[str, list[str]] = {}
     for kind in ARGUMENTS:
         dtype = _dtype(operator.dtypes, kind.dtype)
+        if families is not None and kind.family not in families:
+            continue
         if dtype is None or (kind.dtype == 2 and not dtype.startswith("int")):
             continue
         built = cases_of_family(operator.name, dtype, SEED, kind.family)

@@ -38,6 +38,17 @@ FAMILIES: dict[str, int] = {
     "edges": 5,
     "unfit": 8,
     "lengths": 3,
+    "pairs": 6,
+    "offsets": 4,
+    "written": 6,
+    "doubles": 4,
+    "formats": 8,
+    "unlisted": 3,
+    "equations": 8,
+    "masks": 4,
+    "rare": 10,
+    "indefinite": 2,
+    "magnitudes": 3,
 }
 MAX_CASES = sum(FAMILIES.values())
 

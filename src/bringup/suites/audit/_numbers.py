@@ -9,11 +9,19 @@ from collections.abc import Iterator, Sequence
 from torch.utils import _pytree as pytree
 
 from bringup.suites._opinfo_calls import Call
+from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._families import MAX_OUTPUT
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import exchanged, spread, tensors
+from bringup.suites.audit._tree import elements, exchanged, spread, tensors
+from bringup.suites.audit._vet import dense_results
 
 _SAMPLES = 8
+
+
+def tensorless(subject: Subject, most: int) -> list[Sample]:
+    """Return a spread of the samples that have no tensors, no `out=` and a result with elements."""
+    found = [s for s in subject.samples if not tensors(s.call) and "out" not in s.call.kwargs]
+    return spread([sample for sample in found if elements(dense_results(sample.call))], most)
 
 
 def changed(subject: Subject, numbers: Sequence[int]) -> Iterator[Draft]:

@@ -31,7 +31,8 @@ class Draft:
     steady: bool = False  # leave it out where the reference's result depends on the layout of its arguments
     plainly: bool = False  # results are small whole numbers, whatever is near them: held against PyTorch's own
     rounded: torch.dtype | None = None  # what data are rounded to first, so in the exact result too
-    wide_out: bool = False  # its `out=`, and so its result, may be of float64
+    wide_out: bool = False  # its `out=` or `dtype=`, and so its result, may be of float64
+    computed: torch.dtype | None = None  # what results are rounded to before they are stored in a wider `out=`
 
 
 class Subject:

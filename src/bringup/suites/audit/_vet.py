@@ -79,7 +79,7 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
             return None  # a view of an argument, which hangs on a value
         if among("undefined_when_empty", subject.operator) and not all(tensor.numel() for tensor in outputs):
             return None
-        if _overflows(draft.call, inputs, result):
+        if _overflows(draft.call, inputs, result, draft.computed):
             return None
         if among("finite_results", subject.operator) and _finite(inputs) and not _finite(outputs):
             return None
@@ -109,8 +109,9 @@ def _elsewhere(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _writes(subject: Subject, draft: Draft) -> bool:
-    """Whether the call is there to write into an argument."""
-    return subject.operator.mutates or bool(subject.operator.writes or draft.requires)
+    """Whether the call is there to write into an argument: `resize_as_` does so, though no sample shows it."""
+    inplace = subject.operator.name.endswith("_") and not subject.operator.name.startswith("_")
+    return inplace or subject.operator.mutates or bool(subject.operator.writes or draft.requires)
 
 
 class _Reads(TorchDispatchMode):  # type: ignore[misc]  # torch gives it no type
@@ -158,12 +159,13 @@ def _twin(call: Call) -> list[Any] | None:
         return None
 
 
-def _overflows(call: Call, inputs: list[torch.Tensor], result: Any) -> bool:
+def _overflows(call: Call, inputs: list[torch.Tensor], result: Any, computed: torch.dtype | None) -> bool:
     """Whether infinities or NaN in the result come from PyTorch's way of computing it, not from the operator.
 
     So it is where a call without tensors gives any (numbers beyond the dtype's range), and where finite arguments do
     although the same function in double precision, rounded to the dtype, is finite there: a sum that overflows
-    in half precision.
+    in half precision. `computed`: the dtype that it is rounded to before it is stored; at the edge of that dtype's
+    range nothing is asked.
     """
     found = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
     if _finite(found):
@@ -176,6 +178,11 @@ def _overflows(call: Call, inputs: list[torch.Tensor], result: Any) -> bool:
     if twin is None:
         return False
     exact = [leaf for leaf in twin if isinstance(leaf, torch.Tensor)]
+    if computed is not None:
+        largest = torch.finfo(computed).max
+        if any(bool(((two.abs() / largest - 1).abs() < 1 - _EDGE).any()) for two in exact):
+            return True
+        exact = [two.to(computed) for two in exact]
     return any(
         one.is_floating_point() and one.shape == two.shape and not torch.equal(one.isfinite(), two.to(one).isfinite())
         for one, two in zip(found, exact, strict=False)
@@ -259,6 +266,10 @@ def _case(draft: Draft, case: CaseId, *, imprecise: bool) -> CaseInputs:
     made = case_of(case, sample, imprecise) if draft.plain is None else _spelt(draft, case, sample, imprecise)
     if draft.plainly:
         made = replace(made, standard=None, rtol=_PLAIN, atol=_PLAIN, tolerance_reason="whole numbers")
+    if draft.computed is not None:
+        rtol, atol = DEFAULTS[draft.computed]
+        reason = "rounded first, then stored in a wider out="
+        made = replace(made, standard=None, rtol=rtol, atol=atol, tolerance_reason=reason)
     if draft.rounded is not None and made.standard is not None:
         reference = _rounding_first(made.standard.reference, draft.rounded)
         made = replace(made, standard=replace(made.standard, reference=reference))

@@ -1,0 +1,49 @@
+"""Family `masks`: truth values in place of indices, with as many true ones as there were indices, and with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit._subject import Draft, Subject
+from bringup.suites.audit._tree import shuffled, turns
+
+_INDICES = (torch.int64, torch.int32)
+
+
+def drafts(subject: Subject) -> Iterator[Draft]:
+    """Yield samples of operators that take a list of indices, one of which becomes a mask."""
+    yield from turns(_masked(subject, lone=False), _masked(subject, lone=True))
+
+
+def _masked(subject: Subject, lone: bool) -> Iterator[Draft]:
+    for sample in shuffled(subject.samples):
+        call = sample.call
+        data = next((value for value in call.args if isinstance(value, torch.Tensor)), None)
+        for place, value in enumerate(call.args):
+            if data is None or not _indices(value):
+                continue
+            for dim, index in enumerate(value):
+                if index is None or index.dim() != 1 or index.dtype not in _INDICES or dim >= data.dim():
+                    continue
+                size, count = data.shape[dim], 1 if lone else index.numel()
+                if not (1 if lone else 2) <= count < size:
+                    continue
+                mask = torch.zeros(size, dtype=torch.bool)
+                mask[torch.randperm(size)[:count]] = True
+                new = type(value)([mask if d == dim else old for d, old in enumerate(value)])
+                args = (*call.args[:place], new, *call.args[place + 1 :])
+                made = Call(call.reference, args, call.kwargs)
+                words = f"index {dim} of {len(value)} a mask with {'one' if lone else 'several'} true"
+                yield Draft(words, made, sample.variant, sample.entry, group=words)
+
+
+def _indices(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and any(isinstance(item, torch.Tensor) for item in value)
+        and all(item is None or (isinstance(item, torch.Tensor) and item.dtype in _INDICES) for item in value)
+    )
