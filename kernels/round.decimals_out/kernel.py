@@ -24,13 +24,13 @@ def kernel_round_decimals(
         mask = offsets < n
         x = tl.load(x_ptr + offsets, mask=mask, other=0).to(tl.float32)
         scale = (tl.zeros([BLOCK], dtype=tl.int32) + scale_bits).to(tl.int32).to(tl.float32, bitcast=True)
-        scale = scale.to(RESULT).to(tl.float32)
+        # In half precisions, too, all is float32 up to the result, which alone is rounded.
         if MODE == 0:
             y = libdevice.rint(x)
         elif MODE == 1:
-            y = tl.div_rn(libdevice.rint((x * scale).to(RESULT).to(tl.float32)), scale)
+            y = tl.div_rn(libdevice.rint(x * scale), scale)
         else:
-            y = libdevice.rint(tl.div_rn(x, scale).to(RESULT).to(tl.float32)) * scale
+            y = libdevice.rint(tl.div_rn(x, scale)) * scale
         y = y.to(RESULT)
         if BITS:
             tl.store(out_ptr + offsets, wide(y.to(tl.float32)), mask=mask)
