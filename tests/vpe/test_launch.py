@@ -328,3 +328,12 @@ def test_pointers_to_dtypes_that_the_chip_lacks_are_refused(dtype: torch.dtype, 
 def k_copy_any(x, o, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(o + i, tl.load(x + i))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("programs", [2, 3, 4, 5, 64])
+def test_the_order_that_a_seed_draws_is_never_the_usual_one(programs: int, seed: int) -> None:
+    """Seed 1 draws 0, 1, 2, 3 for four programs: sums in the order of programs would seem to repeat."""
+    order = launch._order(programs, seed).tolist()
+    assert sorted(order) == list(range(programs))
+    assert order != sorted(order)
