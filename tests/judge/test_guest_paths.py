@@ -39,3 +39,10 @@ def test_a_folder_that_holds_bringup_itself_stays(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path / "src")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "src"), *sys.path])
     assert str(tmp_path / "src") in paths(tmp_path / "one")
+
+
+def test_a_folder_into_which_packages_are_installed_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "site" / "acme-1.0.dist-info").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "site")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
+    assert str(tmp_path / "site") in paths(tmp_path / "one")

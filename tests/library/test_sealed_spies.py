@@ -105,8 +105,8 @@ def wrapper(self, other, *, alpha=1, out):
     ("body", "message"),
     [
         ("kernel_copy[(1,)](self, out, out.numel(), 40, BLOCK=16)", "out of bounds"),
-        ("kernel_cast[(1,)](self, out, out.numel(), -4096, BLOCK=16)", "out of bounds"),
-        ("kernel_cast[(1,)](self, out, out.numel(), 256, BLOCK=16)", "out of bounds"),
+        ("kernel_cast[(1,)](self, out, out.numel(), -4096, BLOCK=16)", "an address is made a number"),
+        ("kernel_cast[(1,)](self, out, out.numel(), 256, BLOCK=16)", "an address is made a number"),
         ("self.resize_(3)", "resized an argument that is not its result"),
         ("return self.untyped_storage()", "value of type"),
         ("return torch.empty(1 << 31, device=self.device)", "more memory than a call may have"),

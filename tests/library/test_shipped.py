@@ -44,7 +44,7 @@ def test_a_gpt_trains_beside_the_cpu() -> None:
 
 @pytest.mark.parametrize("sparse", [[], ["--sparse"]])
 def test_dlrm_trains_beside_the_cpu(sparse: list[str]) -> None:
-    check_training(run("examples/train_dlrm.py", "--steps", "2", "--fallback", *sparse))
+    check_training(run("examples/train_dlrm.py", "--steps", "2", *sparse))
 
 
 def test_a_model_trains_sealed(tmp_path: Path) -> None:

@@ -65,7 +65,14 @@ def _of_the_program() -> set[str]:
     """
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     mine = {os.getcwd(), *([os.path.dirname(os.path.abspath(script))] if script else [])}
-    return {path for path in mine if not os.path.isfile(os.path.join(path, "bringup", "__init__.py"))}
+    return {path for path in mine if not _is_installed(path)}
+
+
+def _is_installed(folder: str) -> bool:
+    """Whether packages are installed in a folder, or bringup itself lies there: a plug-in may be where one works."""
+    if os.path.isfile(os.path.join(folder, "bringup", "__init__.py")):
+        return True
+    return any(name.endswith((".dist-info", ".egg-info")) for name in os.listdir(folder))
 
 
 def server_command(role: str, target: str) -> list[str]:

@@ -135,7 +135,7 @@ class TargetDefaults:
         """Triton's version and the target that it compiles for."""
         from importlib.metadata import version
 
-        return f"triton {version('triton')} {self.triton_target()} {FACTS}"
+        return f"{FACTS} triton {version('triton')} {self.triton_target()}"
 
     def triton_target(self) -> tuple[str, str | int, int]:
         """Every target says this itself."""
