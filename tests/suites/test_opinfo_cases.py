@@ -45,7 +45,9 @@ def digest(cases: Sequence[CaseInputs]) -> str:
             if isinstance(leaf, torch.Tensor):
                 dense = leaf.to_dense() if leaf.layout is not torch.strided else leaf
                 state.update(f"{leaf.dtype}{tuple(leaf.shape)}{leaf.layout}".encode())
-                values = dense.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+                values = (
+                    dense.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format).reshape(-1)
+                )
                 state.update(values.view(torch.uint8).numpy().tobytes())
                 if leaf.layout is torch.strided:
                     state.update(f"{leaf.stride()}{leaf.storage_offset()}".encode())

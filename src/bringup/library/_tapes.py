@@ -192,7 +192,8 @@ class Reading:
 
 def bytes_of(tensor: Any) -> bytes:
     """A tensor's elements, one after the other."""
-    return bytes(tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    flat = tensor.cpu().clone(memory_format=torch.contiguous_format).reshape(-1)  # one element may have any stride
+    return bytes(flat.view(torch.uint8).numpy())
 
 
 @dataclass(frozen=True)

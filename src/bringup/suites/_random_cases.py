@@ -98,7 +98,7 @@ def _left_to_chance(reference: Callable[..., Any], drawn: Drawn, kwargs: dict[st
     def bits(seed: int) -> list[bytes]:
         args, given = copy_arguments(drawn.args, {**kwargs, "seed": seed})
         found = [leaf for leaf in pytree.tree_leaves(reference(*args, **given)) if isinstance(leaf, torch.Tensor)]
-        flat = [leaf.contiguous().reshape(-1) for leaf in found]
+        flat = [leaf.clone(memory_format=torch.contiguous_format).reshape(-1) for leaf in found]
         return [leaf.view(torch.uint8).numpy().tobytes() for leaf in flat if leaf.numel()]
 
     return bits(kwargs["seed"]) != bits(kwargs["seed"] ^ 1)
