@@ -37,7 +37,8 @@ START_SECONDS = 180.0  # for the fork server's imports on a busy machine
 def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a fork server whose home is the folder `scratch`; leave this process's paths there."""
     paths = [os.path.abspath(path) for path in sys.path if path and os.path.isdir(path)]
-    paths = [path for path in paths if path not in _of_the_program()]
+    mine = _of_the_program()
+    paths = [path for path in paths if path not in mine or _is_installed(path)]
     Path(scratch, PATHS).write_text(json.dumps(paths), encoding="utf-8")
     variables = {
         **{name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ},
@@ -64,8 +65,12 @@ def _of_the_program() -> set[str]:
     Guests see what lies on their path. The user's files are none of their business, and would tell them who calls.
     """
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    mine = {os.getcwd(), *([os.path.dirname(os.path.abspath(script))] if script else [])}
-    return {path for path in mine if not _is_installed(path)}
+    found: set[str] = set()
+    with contextlib.suppress(OSError):  # the folder is gone: then it is not on the path either
+        found.add(os.getcwd())
+        if script:
+            found.add(os.path.dirname(os.path.abspath(script)))
+    return found
 
 
 def _is_installed(folder: str) -> bool:
