@@ -314,6 +314,41 @@ def test_what_was_judged_before_an_interruption_is_kept(folder: Path, monkeypatc
     assert cases == {entry.overload: 9 if entry == second else 7 for entry in (first, second, *others)}
 
 
+def test_a_kernel_that_another_target_takes_otherwise_becomes_its_override(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bringup import targets
+    from bringup.cli import _library
+
+    asked: list[str] = []
+
+    async def judge(sources: Any, suite: str, target: str, jobs: int, shows: bool, take: Any) -> Any:
+        asked[:] = [name for name, _ in sources]
+        for place, (name, source) in enumerate(sources):
+            take(place, bundle(name, source, target=target))
+
+    first, *others = Library.open(folder).entries
+    changed = Library.open(folder).source(first)
+    monkeypatch.setattr(_library, "judge", judge)
+    monkeypatch.setattr(targets, "ported", lambda text, _: text + "# ported\n" if text == changed else text)
+    for _ in range(2):  # the second time the override is there, and judged in the place of its base
+        code, said = run("library", "verify", "-l", folder, "--judge", "--record", "--target", "vpe:pe64")
+        assert code == 0, said
+        found = Library.open(folder)
+        assert found.problems() == {}
+        override = found.find(first.overload, "vpe:pe64")
+        assert override is not None
+        assert found.source(override) == changed + "# ported\n"
+        base = found.find(first.overload)
+        assert base is not None
+        assert "vpe:pe64" not in [judged.target for judged in base.judged]
+        assert asked.count(first.overload) == 1
+        for entry in others:
+            again = found.find(entry.overload)
+            assert again is not None
+            assert [judged.target for judged in again.judged][-1] == "vpe:pe64"
+
+
 @pytest.mark.slow
 def test_files_are_judged_on_the_way_in_and_again(tmp_path: Path) -> None:
     kernels = Path(__file__).parents[1] / "suites" / "aten_kernels"

@@ -233,13 +233,15 @@ def verify(
     """Check every file against the index, and with --judge every kernel against its gate.
 
     Exit code 0 when all is as the index says and what was judged passed, 1 when not. `--judge --target T --record`
-    brings a library to another chip or other versions: what passes there serves there.
+    brings a library to another chip or other versions: what passes there serves there. A launch option that the
+    other chip's compiler does not know is left out; such a kernel becomes an override for that target.
     """
     import asyncio
 
     from bringup.cli._library import judge as judge_all
     from bringup.cli._library import open_changed, open_library
-    from bringup.library.adding import dtypes_noted, evidence_bytes, judged_of, refusal
+    from bringup.library.adding import add_judged, dtypes_noted, evidence_bytes, judged_of, refusal
+    from bringup.targets import ported
 
     opened = open_changed(library) if record else open_library(library)
     if record and not judge and not opened.problems():
@@ -252,20 +254,29 @@ def verify(
     rows: list[dict[str, Any]] = []
     if judge:
         groups: dict[tuple[str, str], list[Entry]] = {}
+        ports = {(e.overload, e.variant) for e in entries if target and e.profile == target}
         for entry in entries:
-            if entry.profile and target and entry.profile != target:
+            if target and (entry.profile != target if entry.profile else (entry.overload, entry.variant) in ports):
                 continue
             suite = entry.judged[0].suite if entry.judged else "aten"
             groups.setdefault((suite, target or entry.profile or opened.target), []).append(entry)
         for (suite, where), group in groups.items():
-            pairs = [(e.judged[0].operator if e.judged else e.overload, opened.source(e)) for e in group]
+            pairs = [(e.judged[0].operator if e.judged else e.overload, ported(opened.source(e), where)) for e in group]
 
             def take(place: int, bundle: Bundle, group: list[Entry] = group, where: str = where) -> None:
                 entry, evidence = group[place], bundle.evidence
                 rows.append({"folder": entry.folder, "target": where, "kind": evidence.kind,
                              "cases": evidence.cases_total})  # fmt: skip
-                if record and refusal(evidence) is None:  # at once: an interruption keeps what was judged
+                if not record or refusal(evidence) is not None:
+                    return
+                # At once: an interruption keeps what was judged.
+                if bundle.source == opened.source(entry):
                     opened.add_evidence(entry, judged_of(evidence), evidence_bytes(evidence))
+                else:
+                    origin, variant, when = f"{entry.folder}, as {where} takes it", entry.variant, entry.when
+                    add_judged(
+                        opened, bundle, origin=origin, profile=where, variant=variant, when=when, replaces=True
+                    )  # fmt: skip
 
             asyncio.run(judge_all(pairs, suite, where, jobs, shows=not json_output, take=take))
     rows.sort(key=lambda row: str(row["folder"]))
