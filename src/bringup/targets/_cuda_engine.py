@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,8 @@ from bringup.device.engine import FaultKind
 from bringup.device.memory import Block
 from bringup.targets._cuda_driver import OUT_OF_MEMORY, WARP, CudaError, Driver, Function, captured
 
-POISON = 0xFF
+WIPED = 0xFF  # bytes of memory that nobody has
+POISON = 1 << 20  # bytes drawn once, of which fresh memory gets a stretch: no kernel can know them by value
 CONGRUENT = 512  # device addresses equal those of the guest modulo this: what Triton derives from them stays true
 MOST_X, MOST_YZ = (1 << 31) - 1, 65535  # programs of a grid
 NAMED = 4  # kernels that a fault names at most
@@ -106,6 +108,7 @@ class CudaEngine:
         """Use device `number`; nothing is touched before `start`."""
         self.number, self._connect = number, connect
         self._lost: Fault | None = None
+        self._poisons: Any = None
         self._since: dict[str, None] = {}  # kernels launched since the device was last known to be well
         self._always = os.environ.get(BLOCKING, "") not in ("", "0")
         self._blocking, self._profile = self._always, False
@@ -125,9 +128,21 @@ class CudaEngine:
         self._check()
         with self._torch(f"{block.nbytes} bytes"):
             tensor = torch.empty(block.nbytes + CONGRUENT - 1, dtype=torch.uint8, device=self.gpu.device)
-            tensor.fill_(POISON)
+            self._poison(tensor)
         pad = (block.base - tensor.data_ptr()) % CONGRUENT
         block.real = _Real(tensor, pad, tensor.data_ptr() + pad)
+
+    def _poison(self, memory: Any) -> None:
+        """Fill fresh memory. It has no check of its own here, so what a kernel finds there must look like anything."""
+        import torch
+
+        if self._poisons is None:
+            drawn = bytearray(os.urandom(POISON))
+            self._poisons = torch.frombuffer(drawn, dtype=torch.uint8).to(self.gpu.device)
+        first = random.SystemRandom().randrange(POISON)
+        for start in range(-first, memory.numel(), POISON):
+            part = memory[max(start, 0) : start + POISON]
+            part.copy_(self._poisons[max(-start, 0) :][: part.numel()])
 
     def release(self, block: Block) -> None:
         """Wipe the memory and give it back; never raises: a fault shows at the next synchronisation."""
@@ -135,7 +150,7 @@ class CudaEngine:
         if real is None or self._lost is not None:
             return
         try:
-            real.tensor.fill_(POISON)
+            real.tensor.fill_(WIPED)
         except RuntimeError:
             with contextlib.suppress(Fault):
                 self.synchronize()
@@ -253,7 +268,7 @@ class CudaEngine:
             printed = self._listen(loaded, grid, parameters)
         for memory in scratch:  # the allocator gives it to nobody before the stream has come to here
             with self._torch("wiping"):
-                memory.fill_(POISON)
+                memory.fill_(WIPED)
         return printed
 
     def prepare(self, call: Call) -> Callable[[], object]:
