@@ -12,6 +12,7 @@ import command_line
 import numpy as np
 import pytest
 import torch
+from bringup_testkit import replaced
 
 import bringup
 from bringup.errors import ConfigError
@@ -201,6 +202,20 @@ def test_a_kernel_is_judged_on_captured_calls(folder: Path) -> None:
     lines = [line for line in (KERNELS / "mm.out.py").read_text().splitlines() if "tl.store" not in line]
     (folder / "wrong.py").write_text("\n".join(lines))
     run("test", "mm.out", folder / "wrong.py", *options, "--no-lint", code=1, cwd=folder)
+
+
+@pytest.mark.slow
+def test_what_is_fitted_to_a_programs_calls_is_covered_and_not_trusted(folder: Path) -> None:
+    kernel = Path(__file__).parents[2] / "kernels" / "sqrt.out" / "kernel.py"
+    fitted = folder / "fitted.py"
+    one_block = replaced(kernel.read_text(), "in range(first, n, step)", "in range(first, BLOCK, step)")
+    fitted.write_text(replaced(one_block, "(min(triton.cdiv(n, 1024), 4096),)", "(1,)"))
+    options = ("--suite", "captured:calls.json", "--out", "audits", "--json", "--jobs", "1")
+    for file, standing in ((kernel, "trusted"), (fitted, "failed")):
+        shown = run("audit", "judge", "sqrt.out", file, *options, code=int(standing != "trusted"), cwd=folder).stdout
+        (row,) = json.loads(shown)["operators"]
+        assert row["gate"]["kind"] == "passed"
+        assert row["standing"] == standing, row["audit"]["summary"]
 
 
 def test_commands_take_the_suite(folder: Path) -> None:

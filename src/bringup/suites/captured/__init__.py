@@ -58,13 +58,15 @@ class CapturedSuite(OverloadSuite):
     """
 
     name = "captured"
+    audit: str | None = "aten-audit"  # the overload's other calls: what is fitted to a program's alone is not trusted
     dtypes = ("float32", "bfloat16", "float16", "int32", "int64", "bool", "uint8", "int8", "int16")
     words = WORDS.model_copy(
         update={
             "right": (
                 *WORDS.right[:-1],
                 "The tests are calls that a program has made, forward, backward and in its optimiser: no argument is "
-                "invalid, and autograd is not the kernel's business.",
+                "invalid, and autograd is not the kernel's business. An audit that is not shown asks for other calls of "
+                "the overload, too, in all sizes, dtypes, layouts and values that it is documented for.",
             )
         }
     )
