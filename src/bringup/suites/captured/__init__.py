@@ -65,8 +65,8 @@ class CapturedSuite(OverloadSuite):
             "right": (
                 *WORDS.right[:-1],
                 "The tests are calls that a program has made, forward, backward and in its optimiser: no argument is "
-                "invalid, and autograd is not the kernel's business. An audit that is not shown asks for other calls of "
-                "the overload, too, in all sizes, dtypes, layouts and values that it is documented for.",
+                "invalid, and autograd is not the kernel's business. An audit that is not shown asks for other calls "
+                "of the overload, too, in all sizes, dtypes, layouts and values that it is documented for.",
             )
         }
     )
