@@ -292,10 +292,16 @@ def test_an_edited_kernel_never_runs(folder: Path) -> None:
             r"failed: VpeFault",
         ),
         ("    return nothing\n", KernelFailed, "NameError"),
+        (
+            "    y = torch.empty_like(self)\n    lost[(1,)](self, y)\n    return y\n",
+            KernelFailed,
+            r"failed: CompilationError: at 2:.*nowhere is not defined",
+        ),
     ],
 )
 def test_a_kernel_that_fails_in_the_middle_of_backward(tmp_path: Path, body: str, kind: Any, said: str) -> None:
     far = "@triton.jit\ndef far(x, y):\n    tl.store(y + 100000, tl.load(x))\n\n"
+    far += "@triton.jit\ndef lost(x, y):\n    tl.store(y, nowhere(tl.load(x)))\n\n"
     mine = {name: source for name, source in KERNELS.items() if name != "threshold_backward.grad_input"}
     library = make_library(tmp_path / "kernels", mine)
     failing = far + "def wrapper(grad_output, self, threshold, *, grad_input):\n" + body

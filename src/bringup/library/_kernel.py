@@ -85,7 +85,10 @@ class Kernel:
         if isinstance(error, _REFUSALS) and not type(error).__module__.startswith(("bringup.vpe", "triton")):
             error.add_note(f"raised by the kernel of aten::{self.entry.overload} ({path})")
             return error
-        text = " ".join(str(error).strip().splitlines()[:2])[:400] or "no message"
+        lines = str(error).strip().splitlines()
+        if len(lines) > 2 and type(error).__module__.startswith("triton"):  # place, source, and the reason last
+            lines[1] = lines[-1]
+        text = " ".join(lines[:2])[:400] or "no message"
         said = text if isinstance(error, GuestFailed) else f"{type(error).__name__}: {text}"
         return KernelFailed(
             f"aten::{self.entry.overload}: its kernel {path} failed: {said} "
