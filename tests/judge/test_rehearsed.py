@@ -66,6 +66,12 @@ STATE = {
         "old = set()\n",
         "again = input.numel() > 1 << 20 and input.shape in old\n    old.add(input.shape)", "again",
     ),
+    "calls in which something took a while": (
+        "calls = [0]\n\n\n@triton.jit\ndef probe(p):\n    tl.store(p, 0)\n\n\n",
+        "b = input.new_empty(16)\n"
+        "    took = triton.runtime.driver.active.get_benchmarker()(lambda: probe[(1,)](b))\n"
+        "    calls[0] += took > 0\n    again = calls[0] % 40 == 39", "again",
+    ),
     "an id": ("", "", "id(input) // 16 % 16 == 5"),
     "the depth of the stack": ("import inspect\n", "", "len(inspect.stack(0)) > 30"),
     "a thread": ("import threading\n", "", "threading.current_thread() is not threading.main_thread()"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -32,6 +33,8 @@ MOST_COMMANDS = 1 << 17  # of one call
 MOST_QUEUED = 256 << 20  # bytes of one call's commands
 MOST_CHECKED = 16 << 20  # bytes of one call's kernels for other toolchains: the answer to the referee holds them
 MOST_TRIALS = 1 << 10  # of one call
+MOST_SEEN = 64  # times that are kept for calls which are only rehearsed
+UNKNOWN = 2e-5  # seconds, where none was asked for before
 MOST_MARKS = 8  # a tuner may time what tunes itself
 MOST_ANSWERED = 1 << 12  # bytes of a call's reads that are kept
 MOST_DIGITS = 400  # of a number that a kernel is described with
@@ -64,6 +67,7 @@ class Machine:
         self.registered = 0  # kernels since a call has ended last
         self.in_call = False
         self.before: dict[str, Any] | None = None  # what went wrong outside of a call
+        self.seen: list[float] = []  # the latest times that a call was told
         self._open({})
 
     def _open(self, mode: dict[str, Any], inputs: Sequence[tuple[int, memoryview]] = ()) -> None:
@@ -71,7 +75,7 @@ class Machine:
         self.queue: list[tuple[Command, bytes]] = []
         self.queued = 0  # bytes
         self.marks: list[int] = []  # commands that were queued where something that is only timed began
-        self.trials = 0
+        self.times: list[float] = []  # that were asked for, in seconds
         self.waited = 0.0  # seconds that the guest has waited for the device
         self.also: list[dict[str, Any]] = []
         self.checked = 0  # bytes of these
@@ -106,8 +110,8 @@ class Machine:
     def rehearse(self, calls: Sequence[dict[str, Any]]) -> None:
         """Open calls that are only rehearsed, one after the other.
 
-        Each says where its inputs are meant to lie (`bases`, `sizes`), what its reads are answered with (`answers`) and
-        the digest of the lines that it must ask for (`wanted`).
+        Each says where its inputs are meant to lie (`bases`, `sizes`), what its reads and its questions for times are
+        answered with (`answers`, `times`) and the digest of the lines that it must ask for (`wanted`).
         """
         self.memory.clear()
         self._open({})
@@ -123,6 +127,7 @@ class Machine:
             self.transcript = Transcript(zip(call["bases"], call["sizes"], strict=True), self.launchers)
             self.transcripts.append(self.transcript)
             self.answers = [bytes.fromhex(answer) for answer in call["answers"]]
+            self.times = list(call["times"])
 
     def told(self, storages: Sequence[Sequence[Sequence[int]]]) -> dict[str, Any]:
         """Close calls that were rehearsed: what each asked for, and the names of the storages that it returned.
@@ -170,7 +175,7 @@ class Machine:
             "names": [self.transcript.name(base) for base, _ in storages],
             "answers": [answer.hex() for answer in self.answers] if few else None,
             "account": execution.account.to_json(),
-            "timed": self.trials > 0,
+            "times": self.times,
             "waited": self.waited,
             "error": execution.error,
             "printed": "".join(execution.printed)[:MOST_PRINTED],
@@ -306,7 +311,8 @@ class Machine:
             self._mark()
         if command is Command.TIME:
             self._unmark()
-            return {"seconds": 0.0}, b""
+            # As long as in the call that this is one of, or as something took before: no call can be told by its times.
+            return {"seconds": self.times.pop(0) if self.times else random.choice(self.seen or [UNKNOWN])}, b""
         if command is Command.READ:
             return ({}, self.answers.pop(0)) if self.answers else self._stopped()
         return None
@@ -336,9 +342,13 @@ class Machine:
 
         0 once data have been read: then memory holds some. Infinite where the launches fail.
         """
-        self.trials += 1
-        if self.trials > MOST_TRIALS:
+        if len(self.times) >= MOST_TRIALS:
             raise Broken(STREAM, f"the wrapper asks for times more than {MOST_TRIALS} times in a call")
+        self.times.append(self._measured(mark))
+        self.seen = [*self.seen[-MOST_SEEN + 1 :], self.times[-1]]
+        return self.times[-1]
+
+    def _measured(self, mark: int) -> float:
         if self.started or self.execution.error is not None:
             return 0.0
         mode = {**self.mode, "profile": True, "order": None, "tape": None, "host_bytes": None, "uploaded_bytes": None}

@@ -55,8 +55,8 @@ class Asked:
     """All of it as text, line by line, and what was returned: `bringup.device.transcript`."""
     answers: tuple[str, ...] | None = ()
     """What reads were answered with, in hexadecimal digits; None where that is too much to keep."""
-    timed: bool = False
-    """Whether it asked how long some launches take."""
+    times: tuple[float, ...] = ()
+    """How long some launches take, in seconds, where it asked for that."""
 
 
 class CaseJudge:

@@ -133,7 +133,7 @@ class Exchange:
         told = (*done["transcript"], ending(reply, done["names"]))
         answers = None if done["answers"] is None else tuple(done["answers"])
         self.latest = Asked(
-            done["account"], tuple(done["counters"]), tuple(request["bases"]), told, answers, bool(done["timed"])
+            done["account"], tuple(done["counters"]), tuple(request["bases"]), told, answers, tuple(done["times"])
         )
         self.reply = reply
         self.counters += [{"case": str(case.inputs.case), **counted} for counted in done["counters"]]

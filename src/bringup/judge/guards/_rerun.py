@@ -82,7 +82,9 @@ class Rehearsal:
         if failing:
             around["failing"] = failing
         wanted = (
-            chance.choice(self.wanted) if self.wanted and not failing else Wanted((), self.case.asked.answers or ())
+            chance.choice(self.wanted)
+            if self.wanted and not failing
+            else Wanted((), self.case.asked.answers or (), self.case.asked.times)
         )
         return RehearsedCall(self.number, self.request, lies, wanted, sizes, around)
 
@@ -114,7 +116,7 @@ class Rerunner:
     def rehearsal(self, case: CaseJudge) -> Rehearsal:
         """Return what calls the wrapper on a case without running anything."""
         request, _ = case.request(self._judging.job.limits.case_seconds)
-        wanted = Wanted(case.asked.transcript, case.asked.answers or ())
+        wanted = Wanted(case.asked.transcript, case.asked.answers or (), case.asked.times)
         inputs, varied = case.inputs, None
         if not inputs.raises:
             varied = _circumstances.varied(

@@ -78,7 +78,7 @@ class Rehearsed(Rerun):
         if rerun.read_bytes:
             for one in drawn[:OTHERS]:
                 _learn_other_answers(rerun, one, chance)
-        tuned = any(case.asked.timed for case in usable)
+        tuned = any(case.asked.times for case in usable)
         alike = _of_one_kernel(drawn)
         large = LARGE if _lines(alike) <= FEW_LINES else 0
         sized = [] if tuned else _of_other_sizes(rerun, alike, large, chance)
@@ -203,7 +203,7 @@ class Rehearsed(Rerun):
             if call.wanted and lines != call.wanted.transcript:
                 return one.differs(self.id, call.wanted, lines, f"{words}{_aside(call)}"), one.case
             if not one.wanted and "failing" not in call.around:
-                one.wanted.append(Wanted(lines, call.wanted.answers))
+                one.wanted.append(Wanted(lines, call.wanted.answers, call.wanted.times))
         if failed is None:
             return None
         one, call = batch[min(len(told), len(batch) - 1)]
@@ -237,7 +237,7 @@ def _learn_other_answers(rerun: Rerunner, one: Rehearsal, chance: random.Random)
         run = rerun.call(other, {})
         asked = run.asked
         if run.outcome.kind == "passed" and asked.answers and list(asked.answers) != list(one.wanted[0].answers):
-            one.wanted.append(Wanted(asked.transcript, asked.answers))
+            one.wanted.append(Wanted(asked.transcript, asked.answers, asked.times))
             return
 
 
