@@ -141,12 +141,12 @@ async def test_rules_of_the_stream_are_always_on(judge: Bench, line: str, rule: 
 
 
 STREAM = """
-import os, threading, time
+import os, stat, threading, time
 
 def stream():
     for fd in range(4, 64):
         try:
-            if os.readlink(f"/proc/self/fd/{fd}").startswith("socket:"):
+            if stat.S_ISSOCK(os.fstat(fd).st_mode):
                 return fd
         except OSError:
             pass

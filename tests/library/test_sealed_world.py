@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from library_testkit import make_library
@@ -16,6 +19,7 @@ import hashlib
 import os
 import re
 import resource
+import signal
 import socket
 import sys
 import threading
@@ -29,15 +33,37 @@ def read(path):
         return type(error).__name__
 
 
+def frames():
+    found, frame = [], sys._getframe(1)
+    while frame is not None:
+        for name, value in frame.f_locals.items():
+            if "bringup-judge" in repr(value):
+                found.append(f"{frame.f_code.co_qualname}.{name}")
+        frame = frame.f_back
+    return found
+
+
+def told(function, *arguments):
+    try:
+        return function(*arguments)
+    except OSError as error:
+        return type(error).__name__
+
+
 def wrapper(self, other, *, alpha=1, out):
-    limits = [resource.getrlimit(number) for number in range(10) if number != 6]
+    limits = [told(resource.getrlimit, number) for number in range(10) if number != 6]
+    mask = os.umask(0)
     found = {
         "variables": sorted(os.environ.items()), "paths": sys.path, "arguments": sys.argv, "all": sys.orig_argv,
         "command": read("/proc/self/cmdline"), "from": read("/proc/self/environ"), "limits": limits,
         "folder": os.getcwd(), "files": sorted(os.listdir(".")), "root": sorted(os.listdir("/")),
         "modules": sorted(sys.modules), "threads": threading.active_count(), "host": socket.gethostname(),
         "flags": str(sys.flags), "open": sorted(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else [],
-        "caches": sorted(sys.path_importer_cache), "address": self.data_ptr(), "user": os.getuid(),
+        "caches": sorted(sys.path_importer_cache), "python": [sys.executable, sys._base_executable], "mask": mask,
+        "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
+        "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())), "hash": hash("any"),
+        "nice": told(os.getpriority, os.PRIO_PROCESS, 0), "cores": told(os.sched_getaffinity, 0),
+        "processes": sorted(os.listdir("/proc")), "frames": frames(), "address": self.data_ptr(), "user": os.getuid(),
     }
     plain = {name: re.sub(r"bringup-judge-\\w+", "SCRATCH", repr(value)) for name, value in found.items()}
     short = {name: hashlib.sha256(value.encode()).hexdigest()[:8] for name, value in plain.items()}
@@ -59,13 +85,24 @@ with bringup.enable(sys.argv[1], device="vpe:permissive", sealed=True):
 """
 
 
-def use(library: Path, folder: Path, variables: dict[str, str]) -> dict[str, str]:
+def set_all() -> None:
+    """What a shell, a scheduler or a service may have set for its programs."""
+    os.umask(0o077)
+    os.nice(3)
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_STACK, (4 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+
+
+def use(
+    library: Path, folder: Path, variables: dict[str, str], python: str = sys.executable, **options: Any
+) -> dict[str, str]:
     script = folder / "use.py"
     folder.mkdir(exist_ok=True)
     script.write_text(USE)
     done = subprocess.run(
-        [sys.executable, str(script), str(library)], cwd=folder, env={**os.environ, **variables},
-        capture_output=True, text=True, check=True, timeout=120,
+        [python, str(script), str(library)], cwd=folder, env={**os.environ, **variables},
+        capture_output=True, text=True, check=True, timeout=120, **options,
     )  # fmt: skip
     return dict(re.findall(r"\b(\w+)=([0-9a-f]{8})\b", done.stdout))
 
@@ -80,6 +117,7 @@ def test_where_a_wrapper_is_used_is_not_to_be_seen(tmp_path: Path) -> None:
         library, tmp_path / "other place",
         {"PYTHONPATH": str(plug), "LANG": "de_DE.UTF-8", "TZ": "Asia/Tokyo", "PATH": f"/opt:{os.environ['PATH']}",
          "HOME": str(tmp_path), "EXTRA": "1", "BRINGUP_VPE_DUMPS": str(tmp_path)},
+        os.path.join(sys.prefix, "bin", "python3"), preexec_fn=set_all,
     )  # fmt: skip
     assert len(usual) >= 15
     differing = {name: (usual[name], other.get(name)) for name in usual if usual[name] != other.get(name)}

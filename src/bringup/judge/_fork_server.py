@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from bringup.judge._processes import PATHS
@@ -149,7 +150,7 @@ def _guests(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
     guests = Guests(target)
     _plain_world(target)
     gc.freeze()
-    serve_spawns(descriptors[0], sandbox, guests.serve)
+    serve_spawns(descriptors[0], replace(sandbox, blind=True), guests.serve)
 
 
 def _compiles(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
@@ -200,14 +201,14 @@ def serve_spawns(descriptor: int, sandbox: Sandbox, body: Callable[[int], None])
     """Fork one isolated process per request until the socket closes."""
     requests = socket.socket(fileno=descriptor)
     while True:
-        message, descriptors, _, _ = socket.recv_fds(requests, 65536, 3)
+        message, descriptors, _, _ = socket.recv_fds(requests, 65536, 4)
         if not message:
             return
         limits: dict[str, Any] = json.loads(message)
-        sock, output, status = descriptors
+        sock, output, status, scratch = descriptors
         answer: dict[str, Any]
         try:
-            pid, isolation = spawn(sandbox, Limits(**limits), (sock, output, status), body)
+            pid, isolation = spawn(sandbox, Limits(**limits), (sock, output, status, scratch), body)
             answer = {"pid": pid, "isolation": isolation}
         except SandboxFault as error:
             answer = {"fault": str(error)}

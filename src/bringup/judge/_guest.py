@@ -34,7 +34,7 @@ class Guest:
         self, spawner: socket.socket, limits: dict[str, Any], output_kb: int, root: str,
         stream: socket.socket | None = None,
     ) -> None:  # fmt: skip
-        """Fork a process through `spawner`; `limits` lacks only the scratch directory, made under `root`.
+        """Fork a process through `spawner`, with a scratch directory under `root`, which it gets without its name.
 
         `stream`, its end of the device's command stream, is handed over first.
         """
@@ -48,8 +48,10 @@ class Guest:
         ours, theirs = socket.socketpair()
         out_read, out_write = os.pipe()
         status_read, status_write = os.pipe()
-        request = json.dumps(Limits(**limits, scratch=self.scratch).to_json()).encode()
-        socket.send_fds(spawner, [request], [theirs.fileno(), out_write, status_write])
+        request = json.dumps(Limits(**limits).to_json()).encode()
+        scratch = os.open(self.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        socket.send_fds(spawner, [request], [theirs.fileno(), out_write, status_write, scratch])
+        os.close(scratch)
         theirs.close()
         os.close(out_write)
         os.close(status_write)

@@ -47,6 +47,7 @@ def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[s
         "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
         "OMP_NUM_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # each process registers the devices of its own making
         **({"BRINGUP_KERNEL_CACHE": kernel_cache} if kernel_cache else {}),
         "LANG": "C.UTF-8",
@@ -80,9 +81,42 @@ def _is_installed(folder: str) -> bool:
     return any(name.endswith((".dist-info", ".egg-info")) for name in os.listdir(folder))
 
 
+BOOT = """
+import ctypes, os, resource, signal, sys
+os.umask(0o022)
+for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+    try:
+        signal.signal(number, signal.SIG_DFL)
+    except OSError:
+        pass
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+stack = 8 << 20 if hard == resource.RLIM_INFINITY else min(8 << 20, hard)
+resource.setrlimit(resource.RLIMIT_STACK, (stack, hard))
+ctypes.CDLL(None).personality(0x0040000)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""What children would inherit, and see, is set; addresses are not drawn. Then the process begins anew."""
+
+
 def server_command(role: str, target: str) -> list[str]:
-    """Return the command of a fork server that is told on its standard input, a socket, what to fork."""
-    return [sys.executable, "-P", "-m", "bringup.judge._fork_server", role, target]
+    """Return the command of a fork server that is told on its standard input, a socket, what to fork.
+
+    Guests are its copies, and a candidate could go by whatever its starter has left in it: see `BOOT`.
+    """
+    python = interpreter()
+    return [python, "-I", "-S", "-c", BOOT, python, "-P", "-m", "bringup.judge._fork_server", role, target]
+
+
+def interpreter() -> str:
+    """This interpreter by the one name that every program's processes give it, however the program was called."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for name in (f"python{version}", "python3", "python"):
+        path = os.path.join(sys.prefix, "bin", name)
+        with contextlib.suppress(OSError):
+            if os.path.samefile(path, sys.executable):
+                return path
+    return sys.executable
 
 
 class JudgeFault(EnvironmentFault):

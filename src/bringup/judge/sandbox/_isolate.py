@@ -34,7 +34,7 @@ NAMESPACED = {
     "network": "network namespace",
 }
 Body = Callable[[int], None]
-Descriptors = tuple[int, int, int]
+Descriptors = tuple[int, int, int, int]
 
 
 def warm_up() -> None:
@@ -42,7 +42,8 @@ def warm_up() -> None:
     for releases in (True, False):
         _kernel.libc(releases)
     with contextlib.suppress(OSError):  # an unknown architecture: every worker will say so
-        _seccomp.assembled()
+        _seccomp.assembled(blind=False)
+        _seccomp.assembled(blind=True)
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Sandbox:
 
     world: World
     without: frozenset[str] = frozenset()  # for tests: `namespaces`, `mounts`, `proc`, `landlock`, `seccomp`, `user`
+    blind: bool = False
+    """Workers see nothing that they inherit: no /proc of their own, no priorities, affinities and limits."""
 
 
 class SandboxFault(Exception):
@@ -80,8 +83,9 @@ class Facts:
 def spawn(sandbox: Sandbox, limits: Limits, descriptors: Descriptors, body: Body) -> tuple[int, dict[str, Any]]:
     """Fork a worker that runs `body(socket descriptor)`; return init's process id and the facts of its isolation.
 
-    `descriptors` are the worker's socket, its output pipe and the pipe on which init reports the worker's end as
-    one JSON object: {"exit": code} or {"signal": number}, with "limit": name when init ended it for what it used.
+    `descriptors` are the worker's socket, its output pipe, the pipe on which init reports the worker's end as one JSON
+    object ({"exit": code} or {"signal": number}, with "limit": name when init ended it for what it used), and an empty
+    directory for its files. That one has no name here: a worker finds in its memory what was said before its fork.
     Raises SandboxFault when the worker could not be prepared.
     """
     told, tell = os.pipe()
@@ -147,7 +151,7 @@ class _Init:
     def __init__(self, sandbox: Sandbox, limits: Limits, flags: int, facts: Facts) -> None:
         self.sandbox, self.limits, self.flags, self.facts = sandbox, limits, flags, facts
         self.user: int | None = None  # what the worker becomes, as numbered inside
-        self.scratch = limits.scratch
+        self.scratch = ""
         self.has_world = False
         self.others = 0
 
@@ -158,8 +162,8 @@ class _Init:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
-        sock, output, status, tell, go = _keep_only(*descriptors)
-        self._prepare(json.loads(_read_all(go)))
+        sock, output, status, directory, tell, go = _keep_only(*descriptors)
+        self._prepare(json.loads(_read_all(go)), directory)
         os.close(go)
         watch = _limits.Watch(self.limits, self.scratch, mounted=self.has_world, alone="proc" in self.facts.on)
         worker = os.fork()
@@ -182,7 +186,7 @@ class _Init:
 
     # Before the fork -----------------------------------------------------------------------------------------
 
-    def _prepare(self, users: dict[str, Any]) -> None:
+    def _prepare(self, users: dict[str, Any], directory: int) -> None:
         facts, own_users = self.facts, bool(self.flags & _namespaces.NEWUSER)
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")  # when the machine runs out of memory, the worker goes first
@@ -199,20 +203,26 @@ class _Init:
             for name, means in NAMESPACED.items():
                 facts.on[name] = means
             self._enter_world(owner, users["refused"])
-        if not self.has_world and self.user is not None:
-            _open_way(self.scratch, self.user)
+        if not self.has_world:
+            os.fchdir(directory)
+            self.scratch = os.getcwd()
+            if self.user is not None:
+                _open_way(self.scratch, self.user)
         os.chdir(self.scratch)
+        os.close(directory)
 
     def _enter_world(self, owner: int, refused: str) -> None:
+        base = ""
         try:
             if refused or "mounts" in self.sandbox.without:
                 raise OSError(1, refused or "switched off")
             own_proc = "proc" not in self.sandbox.without
-            said = _mounts.enter(self.sandbox.world, self.scratch, self.limits.scratch_mb, owner, own_proc)
+            base = _mounts.place_for(self.sandbox.world)
+            said = _mounts.enter(self.sandbox.world, base, self.limits.scratch_mb, owner, own_proc)
         except OSError as error:
             for name in ("files", "scratch"):
                 self.facts.refuse(name, f"mount namespace: {_kernel.why(error)}")
-            _mounts.leave(self.limits.scratch)
+            _mounts.leave(base)
             return
         self.has_world, self.scratch = True, _mounts.SCRATCH
         self.facts.on["files"] = self.facts.on["scratch"] = "mount namespace"
@@ -242,6 +252,10 @@ class _Init:
         _limits.apply(self.limits, self.others)
         facts.on["limits"] = "setrlimit"
         facts.on["memory"] = "watched by init"
+        if self.sandbox.blind and self.has_world:
+            with contextlib.suppress(OSError):
+                _mounts.without_proc()
+                facts.on["proc"] = "not there"
         self._drop_privileges()
         home_in(self.scratch)
         _privileges.no_new_privileges()
@@ -250,7 +264,7 @@ class _Init:
         try:
             if "seccomp" in without:
                 raise OSError(1, "switched off")
-            _seccomp.install()
+            _seccomp.install(self.sandbox.blind)
             facts.on["system calls"] = "seccomp"
             facts.on.setdefault("network", "seccomp")
         except OSError as error:

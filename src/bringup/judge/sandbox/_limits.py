@@ -26,7 +26,6 @@ class Limits:
 
     memory_mb: int  # of each process above the fork server's (address space), and of all together (resident)
     processes: int
-    scratch: str  # an empty directory: the worker's working directory, or where its file system is built
     scratch_mb: int = 256
 
     def to_json(self) -> dict[str, Any]:

@@ -19,6 +19,8 @@ MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 4096, 8192, 16384, 1 << 18
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 AT_RECURSIVE, AT_FDCWD, MNT_DETACH = 0x8000, -100, 2
 SCRATCH = "/scratch"
+PLACES = ("/mnt", "/media", "/srv", "/run", "/var/tmp", "/tmp")
+NEWNS = 0x20000
 SYSTEM_WIDE = ("bus", "fs", "irq", "sys", "sysrq-trigger")  # in /proc
 FILES_PER_MB = 256  # inodes of the scratch: they are kernel memory
 
@@ -53,6 +55,29 @@ def enter(world: World, base: str, scratch_mb: int, owner: int, own_proc: bool) 
     said = _proc(base + "/proc", own_proc)
     _change_root(base)
     return said
+
+
+def place_for(world: World) -> str:
+    """An empty-handed directory of the system's over which a world can be built: the same for every worker.
+
+    It is hidden from this worker alone. Raises OSError where there is none.
+    """
+    named = [*world.trees, *(path for path, _ in world.links), *world.devices]
+    for place in PLACES:
+        if (
+            os.path.isdir(place)
+            and not os.path.islink(place)
+            and not any(f"{n}/".startswith(f"{place}/") for n in named)
+        ):
+            return place
+    raise OSError(2, f"every one of {', '.join(PLACES)} is in use or missing")
+
+
+def without_proc() -> None:
+    """Take /proc away from this process and those that it starts, and from nobody else. Raises OSError."""
+    _kernel.checked(_kernel.libc().unshare(NEWNS), "unshare")
+    mount("none", "/", None, MS_REC | MS_PRIVATE)
+    _kernel.checked(_kernel.libc().umount2(b"/proc", MNT_DETACH), "umount /proc")
 
 
 def leave(base: str) -> None:

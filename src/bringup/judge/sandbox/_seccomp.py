@@ -40,6 +40,12 @@ FORBIDDEN: dict[str, tuple[int | None, int | None]] = {
     # connections; what was opened before stays, and so do pairs of sockets
     "connect": (42, 203),
 }  # fmt: skip
+# What a guest must not know of the process that has started it: how nice it is, where it may run, its limits.
+INHERITED: dict[str, tuple[int | None, int | None]] = {
+    "getpriority": (140, 141), "sched_getaffinity": (204, 123), "sched_getattr": (315, 275),
+    "sched_getparam": (143, 121), "sched_getscheduler": (145, 120), "personality": (135, 92), "getrlimit": (97, 163),
+    "prlimit64": (302, 261),
+}  # fmt: skip
 SOCKET, CLONE, CLONE3 = (41, 198), (56, 220), (435, 435)
 NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 AUDIT_ARCH = (0xC000003E, 0xC00000B7)
@@ -54,10 +60,11 @@ SET_MODE_FILTER, FLAG_SPEC_ALLOW = 1, 4
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 
 
-def program(machine: str) -> list[Instruction]:
-    """Return the filter for `x86_64` or `aarch64`."""
+def program(machine: str, *, blind: bool = False) -> list[Instruction]:
+    """Return the filter for `x86_64` or `aarch64`; `blind`: also of what is inherited."""
     which = _kernel.ARCHITECTURES.index(machine)
-    forbidden = sorted(numbers[which] or 0 for numbers in FORBIDDEN.values() if numbers[which] is not None)
+    calls = FORBIDDEN | INHERITED if blind else FORBIDDEN
+    forbidden = sorted(numbers[which] or 0 for numbers in calls.values() if numbers[which] is not None)
     code: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE),
         (EQUAL, 1, 0, AUDIT_ARCH[which]),
@@ -82,15 +89,17 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def assembled() -> tuple[int, bytes]:
+def assembled(*, blind: bool) -> tuple[int, bytes]:
     """Return the number of seccomp(2) and this machine's filter as the kernel reads it. Raises OSError."""
     number = _kernel.number("seccomp")  # refuses an unknown architecture before anything else
-    return number, b"".join(struct.pack("=HBBI", *instruction) for instruction in program(platform.machine()))
+    return number, b"".join(
+        struct.pack("=HBBI", *instruction) for instruction in program(platform.machine(), blind=blind)
+    )
 
 
-def install() -> None:
+def install(blind: bool = False) -> None:
     """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError."""
-    number, code = assembled()
+    number, code = assembled(blind=blind)
     structure = _Program(len(code) // 8, code)
     # Without FLAG_SPEC_ALLOW older kernels also switch off the processor's speculation: slower, and no use here.
     arguments = (ctypes.c_long(SET_MODE_FILTER), ctypes.c_long(FLAG_SPEC_ALLOW), ctypes.byref(structure))
