@@ -93,6 +93,27 @@ def test_launches_from_several_threads():
     assert results == [True] * 20
 
 
+@triton.jit
+def k_halve(x, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(o + i, tl.load(x + i, mask=i < n) * 0.5, mask=i < n)
+
+
+@pytest.mark.parametrize("n", [64, 200_000], ids=["one thread", "several"])
+def test_how_the_program_computes_does_not_reach_a_kernel(n):
+    x, o = torch.full((n,), 2.0**-126), torch.empty(n)
+    half = torch.full((1,), 2.0**-127)
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor cannot flush subnormal numbers")
+    try:
+        k_halve[(triton.cdiv(n, 256),)](x, o, n, B=256)
+        flushed = (x[:1] * 0.5).view(torch.int32).item()
+    finally:
+        torch.set_flush_denormal(False)
+    assert flushed == 0  # the program goes on as it was
+    assert torch.equal(o.view(torch.int32), half.view(torch.int32).expand(n))
+
+
 def test_fork_after_launch():
     n = 1_000_000
     assert add(n)

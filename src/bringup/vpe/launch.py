@@ -23,6 +23,7 @@ from bringup.vpe.kernel import LoadedKernel
 from bringup.vpe.launch_tables import NEVER, Array, Named, Setup, Stopped, Work, Worker
 from bringup.vpe.profile import Profile
 from bringup.vpe.profile_vocabulary import DTYPES
+from bringup.vpe.rounding import as_the_chip, while_a_kernel_runs
 from bringup.vpe.signature import Signature
 from bringup.vpe.stats import LaunchStats
 from bringup.vpe.work import Budget, launch_work
@@ -48,7 +49,7 @@ def _threads(count: int) -> ThreadPoolExecutor:
         if _pool is None or _pool_size < count:
             if _pool is not None:
                 _pool.shutdown(wait=False)
-            _pool, _pool_size = ThreadPoolExecutor(count, "vpe"), count
+            _pool, _pool_size = ThreadPoolExecutor(count, "vpe", as_the_chip), count
         return _pool
 
 
@@ -276,7 +277,8 @@ def run(
         except RuntimeError:
             # no more threads in this process (a limit, or the interpreter is ending): this one does the work
             shutdown_threads()
-    kernel.entry(workers[0].context.ctypes.data, 0, 0)
+    with while_a_kernel_runs():
+        kernel.entry(workers[0].context.ctypes.data, 0, 0)
     for future in futures:
         # one that has not begun has nothing left to do
         if not future.cancel():
