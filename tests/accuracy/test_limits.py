@@ -395,3 +395,65 @@ def test_the_root_of_a_norm_multiplies_what_its_sum_is_off_by(degree: float) -> 
     result = total.pow(torch.tensor(1 / degree))
     expected = torch.dist(x, y, degree)
     assert right(found, expected, result.item(), result.item() * (1 + 2.0**-12)) == [True, False]
+
+
+def test_elements_that_share_memory_are_rounded_apart() -> None:
+    """The mean of three equal numbers need not be that number, and their deviation not 0."""
+    x = torch.tensor([[-1.857764482498169], [2.5]]).expand(2, 3)
+    found, expected = limit("std", torch.std, x, 1), torch.zeros(2)
+    assert not found.wrong(expected, torch.tensor([1.46e-7, 0.0])).any()
+    assert found.wrong(expected, torch.full((2,), 1e-4)).all()
+
+
+def test_a_tensor_that_is_given_twice_is_rounded_twice() -> None:
+    """The integral of x over x telescopes; its terms, added one by one, are off by more than two ends can tell."""
+    for seed in range(20):
+        x = torch.randn(5, 7, generator=torch.Generator().manual_seed(seed)) * 5
+        found = limit("cumulative_trapezoid", torch.cumulative_trapezoid, x, x)
+        expected = torch.cumulative_trapezoid(x, x)
+        terms = (x[:, 1:] - x[:, :-1]) * (x[:, 1:] + x[:, :-1]) / 2
+        added = [terms[:, 0]]
+        for term in terms.T[1:]:
+            added.append(added[-1] + term)
+        assert not found.wrong(expected, torch.stack(added, 1)).any()
+        assert found.wrong(expected, expected * (1 + 1e-3)).double().mean() > 0.5
+
+
+def test_what_is_written_through_shared_memory_stays_shared() -> None:
+    x = torch.tensor([0.5, 2.0, 3.0])
+    found = limit("mul", lambda a, b: a.mul_(b), x, x)
+    assert right(found, torch.tensor([0.25, 4.0, 9.0]), 1.0) == [False]
+    assert not found.wrong(torch.tensor([0.25, 4.0, 9.0]), torch.tensor([0.25, 4.0, 9.0])).any()
+
+
+def test_a_sum_is_not_exact_because_its_divisor_is_large() -> None:
+    x = torch.rand(1, 2, 6, 6, 6, generator=torch.Generator().manual_seed(3))
+    windows = x.unfold(2, 3, 3).unfold(3, 3, 3).unfold(4, 3, 3).reshape(1, 2, 2, 2, 2, 27)
+    for divisor in (7, 65931, -65931):
+        total = torch.zeros(1, 2, 2, 2, 2)
+        for term in windows.unbind(-1):
+            total = total + term
+        found = limit("nn.functional.avg_pool3d", torch.nn.functional.avg_pool3d, x, 3, divisor_override=divisor)
+        assert "exact in float32" not in found.words
+        assert not found.wrong(total / divisor, total / divisor).any()
+    whole = torch.arange(16.0).reshape(1, 1, 2, 2, 4)
+    found = limit("nn.functional.avg_pool3d", torch.nn.functional.avg_pool3d, whole, 2, divisor_override=65931)
+    assert "exact in float32" in found.words
+
+
+def test_nothing_is_known_of_the_same_elements_of_an_out() -> None:
+    """`igammac` of an `a` below what 1 + a can hold, as a result and as what is written."""
+    a, x = torch.tensor([1e-38, 0.5]), torch.tensor(2.0)
+
+    def function(a: torch.Tensor, x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+        return torch.special.gammaincc(a, x, out=out)
+
+    out = torch.empty(2)
+    function(a, x, out=out)
+    standard = Standard("igammac", function, "float32", written=("out",))
+    found = standard.limits((a, x), {"out": torch.zeros(2)}, out, ((a, x), {"out": out}))
+    for one in (found.outputs[0], found.after[2]):
+        assert one is not None
+        assert one.wrong(out, torch.full((2,), 0.75)).tolist() == [False, True]
+    assert found.after[0] is not None
+    assert found.after[0].open is None

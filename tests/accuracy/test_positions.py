@@ -209,3 +209,58 @@ def test_a_position_far_beyond_the_image_may_be_reflected_to_any_place(mode: str
     assert found.wrong(y, torch.zeros_like(y) + 3 * least).all()
     near, near_y = sampling(image, grid, mode, "reflection", False)
     assert near.wrong(near_y, torch.zeros_like(y) + least).double().mean() > 0.5
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_samples_at_places_that_nobody_can_know_may_land_anywhere(mode: int) -> None:
+    """Reflected from 1e35 elements away, a place is chance: its weights may meet any element of the image."""
+    image, grid = drawn(torch.bfloat16)
+    far = grid.clone()
+    far[0] *= 1e35
+    gradient = torch.randn(2, 3, 11, 13, generator=torch.Generator().manual_seed(4)).bfloat16()
+    (of_image, of_grid), (first, second) = gradients(gradient, image, far, mode, 2, 0)
+    other = grid.clone()
+    other[0] = torch.rand(11, 13, 2, generator=torch.Generator().manual_seed(5)) * 2 - 1
+    elsewhere = torch.ops.aten.grid_sampler_2d_backward(gradient, image, other, mode, 2, False, [True, True])
+    assert not of_image.wrong(first, elsewhere[0])[0].any()
+    assert mode == 1 or not of_grid.wrong(second, elsewhere[1])[0].any()
+    # The second image's samples are where they were, and so is what is right of them.
+    near, _ = gradients(gradient, image, grid, mode, 2, 0)
+    assert all(torch.equal(a.allowed[1], b.allowed[1]) for a, b in zip((of_image, of_grid), near, strict=True))
+
+
+def test_a_reflected_position_takes_more_roundings() -> None:
+    """Each step in bfloat16, as PyTorch's kernel has them: its own is right, and so is one of five and a half."""
+    rule = Rule("rounding", ulps=8, positions="grid")
+    function = torch.grid_sampler_3d
+    image = torch.arange(24.0).reshape(1, 1, 1, 1, 24).expand(1, 1, 21, 22, 24).bfloat16()  # a sample is its position
+    line = (torch.arange(-512, 512) / 128).bfloat16()  # exact
+    grid = torch.zeros(1, 1, 1, 1024, 3, dtype=torch.bfloat16)
+    grid[..., 0] = line
+    call = (image, grid, 0, 2, False)
+    y = function(*call)
+    found = Standard("", function, "bfloat16", given=rule).limits(call, {}, y, (call, {})).outputs[0]
+    assert found is not None
+    assert not found.wrong(y, y).any()
+    shift = 5.5 * 2.0**-8 * (line.double().abs() + 1)
+    moved = grid.double()
+    moved[..., 0] += shift
+    other = function(image.double(), moved, 0, 2, False).bfloat16()
+    assert not found.wrong(y, other).any()
+    moved[..., 0] += 4 * shift
+    assert found.wrong(y, function(image.double(), moved, 0, 2, False).bfloat16()).double().mean() > 0.3
+
+
+def test_places_of_a_filtered_image_are_computed_in_float32() -> None:
+    generator = torch.Generator().manual_seed(3)
+    function = torch.ops.aten._upsample_bilinear2d_aa.vec
+    image = torch.randn(6, 3, 10, 20, generator=generator) * 3
+    call = (image, None, False, [1.7, 0.9])
+    y = function(*call)
+    found = Standard("_upsample_bilinear2d_aa", function, "float32").limits(call, {}, y, (call, {})).outputs[0]
+    assert found is not None
+    assert found.allowed is not None
+    moved = function(image, None, False, [1.7 * (1 + 3e-7), 0.9 * (1 + 3e-7)])
+    assert not found.wrong(y, moved).any()
+    for wrong in (function(image, None, True, [1.7, 0.9]), y * 1.01, function(image, None, False, [1.7, 0.9001])):
+        assert found.wrong(y, wrong).double().mean() > 0.1

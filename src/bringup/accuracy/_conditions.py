@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from bringup.accuracy._numbers import quantum
-from bringup.accuracy._twin import Twin, copy_arguments, leaves, perturbation
+from bringup.accuracy._twin import Twin, copy_arguments, leaves, perturbation, shares_memory
 
 STEP = 2.0**-20  # relative; far above the rounding of float64, small enough for the change to be linear
 UNIT = 2.0**-24  # unit roundoff of float32
@@ -26,15 +26,31 @@ def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS) -> list[to
     The largest of `draws` fixed choices of directions, and of all values growing alike, divided by the unit roundoff;
     0 where a result ceases to be. Choices alone let the changes of many terms cancel, as roundings do that have nothing
     to do with each other: those of equal terms are equal, and their sum is off to one side, in any order but a tree's.
+    Elements that share memory (an expanded tensor, one that is given twice) move apart as well: each is rounded
+    wherever it is used, and a difference of two that are equal would never move.
     """
     moved = [torch.zeros_like(one) for one in exact]
-    for change in (*(perturbation(STEP, draw) for draw in range(draws)), _grown):
-        result, args, kwargs = twin.run(change)
-        for size, one, other in zip(moved, exact, leaves([result, args, kwargs]), strict=True):
-            if one.shape == other.shape and one.dtype is torch.float64 and other.dtype is torch.float64:
-                by = ((other - one).abs() / STEP).nan_to_num(nan=0.0, posinf=0.0)
-                torch.maximum(size, by, out=size)
+    ways = [twin]
+    if shares_memory([twin.args, twin.kwargs]):
+        apart = twin.apart()
+        if _alike(leaves(list(apart.run())), exact):  # nothing is written to what they share
+            ways.append(apart)
+    for way in ways:
+        for change in (*(perturbation(STEP, draw) for draw in range(draws)), _grown):
+            result, args, kwargs = way.run(change)
+            for size, one, other in zip(moved, exact, leaves([result, args, kwargs]), strict=True):
+                if one.shape == other.shape and one.dtype is torch.float64 and other.dtype is torch.float64:
+                    by = ((other - one).abs() / STEP).nan_to_num(nan=0.0, posinf=0.0)
+                    torch.maximum(size, by, out=size)
     return moved
+
+
+def _alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    """Whether two runs of one function have given the same, but for the last bits of float64."""
+    pairs = list(zip(one, other, strict=True))
+    return all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs) and all(
+        torch.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True) for a, b in pairs if a.dtype is torch.float64
+    )
 
 
 def _grown(flat: torch.Tensor) -> torch.Tensor:

@@ -208,7 +208,7 @@ class Standard:
             # Moving needs no arithmetic in a dtype: also on a chip that computes with no float64 its bits stay.
             found = [limit if t.dtype in (*FLOATS, torch.float64) else None for t in (*outputs, *inputs)]
             if rule.open:
-                for place, mask in enumerate(OPEN[rule.open](args, kwargs, outputs)):
+                for place, mask in enumerate(_again(OPEN[rule.open](args, kwargs, outputs), outputs, inputs)):
                     if mask is not None:
                         words = "bit for bit, where the dtype can hold it"
                         found[place] = Limit(words, zero_sign=False, open=mask)
@@ -227,11 +227,12 @@ class Standard:
                 for limit, tensor in zip(bounds, outputs, strict=True)
             ]
         if rule.open:
-            masks = OPEN[rule.open](args, kwargs, outputs)
-            bounds = [
+            masks = _again(OPEN[rule.open](args, kwargs, outputs), outputs, inputs)
+            found_limits = [
                 limit if limit is None or mask is None else replace(limit, open=mask)
-                for limit, mask in zip(bounds, masks, strict=True)
+                for limit, mask in zip([*bounds, *found_limits[len(outputs) :]], masks, strict=True)
             ]
+            bounds = found_limits[: len(outputs)]
         return Limits(bounds, found_limits[len(outputs) :])
 
     def _factors(self, args: Any, kwargs: Mapping[str, Any], outputs: list[Any], inputs: list[Any]) -> Limits:
@@ -401,8 +402,9 @@ class Standard:
                 continue
             ratio = most / one.numel()
             terms = number.abs().nan_to_num(nan=1.0).clamp(min=max(1.0, ratio, self.rule.least)) + 2
-            # A mean counts 1 in all: what is added up before the division is as many times larger.
-            total = (size * terms / number.abs().clamp(min=1.0)).nan_to_num()
+            # A mean counts 1 in all, and less with a divisor of its own: what is added up before the division is as
+            # many times larger.
+            total = (size * terms / number.abs()).nan_to_num()
             if not divided and divisor > 0 and float(total.max()) <= EXACT_SUMS * divisor:
                 found.append(Error(0.0, size, "(these sums are exact in float32, in any order)"))
             else:
@@ -438,6 +440,14 @@ class Error:
     float32: Any = 0.0  # in units of the unit roundoff of float32
     half: Any = 0.0  # sizes of the intermediate results that may be rounded to a half precision
     words: str = ""
+
+
+def _again(
+    masks: Sequence[torch.Tensor | None], outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    """Return masks of the results, and of the arguments afterwards: that of the result that an argument is (`out=`)."""
+    known = {id(tensor): mask for tensor, mask in zip(outputs, masks, strict=True)}
+    return [*masks, *(known.get(id(tensor)) for tensor in inputs)]
 
 
 def _given(rule: Rule, args: Any, kwargs: Mapping[str, Any]) -> bool:

@@ -19,10 +19,12 @@ from bringup.accuracy._conditions import UNIT
 from bringup.accuracy._numbers import FLOATS, unit
 from bringup.accuracy._twin import Twin, double, leaves
 
-# Roundings of one position, in units of its own size: g + 1, times the size, less a half, and a reflection's steps.
+# Roundings of one position, in units of its own size: g + 1, times the size, less a half, and one to spare.
 STEPS = 4.0
-# Roundings of a term: weights, their product, the product with the element, the sum.
-TERM = {"bilinear": 8.0, "nearest": 0.0, "bicubic": 32.0}
+REFLECTION = 2.0  # more of a reflected one: its distance from an edge, what is left of a period, the edge again
+# Roundings of a term, by mode and axes: weights, their product, the product with the element, and the sum of four terms
+# of an image (2 + 1 + 1 + 3) or eight of a volume (3 + 2 + 1 + 7), and one to spare.
+TERM = {"bilinear": {2: 8.0, 3: 14.0}, "nearest": {2: 0.0, 3: 0.0}, "bicubic": {2: 32.0}}
 LOST_ELEMENTS = 1.0
 # The largest sum of the sizes of the weights, on two axes: of cubic kernels 1.375 each.
 ANYWHERE = {"bilinear": 1.0, "nearest": 1.0, "bicubic": 1.375**2}
@@ -53,7 +55,8 @@ def _grid(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
         return [Moved() for _ in exact]
     rounding = unit(image.dtype)
     wide, data = grid.detach().double(), image.detach().double()
-    box = STEPS * rounding * (wide.abs() + 1)
+    padding = _option(twin, 3, ("padding_mode",), "zeros")
+    box = _steps(padding) * rounding * (wide.abs() + 1)
     axes = grid.shape[-1]
     signs = [(*(0.0,) * axis, sign, *(0.0,) * (axes - axis - 1)) for axis in range(axes) for sign in (-1.0, 1.0)]
     signs += itertools.product((-1.0, 1.0), repeat=axes)
@@ -74,8 +77,13 @@ def _grid(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
     anywhere = ANYWHERE[mode] * largest
     lowest = torch.where(lost, torch.minimum(lowest, -anywhere), lowest)
     highest = torch.where(lost, torch.maximum(highest, anywhere), highest)
-    error = torch.maximum(highest - exact[0], exact[0] - lowest) + TERM[mode] * rounding * size
+    error = torch.maximum(highest - exact[0], exact[0] - lowest) + TERM[mode][axes] * rounding * size
     return [Moved(error, size), *[Moved() for _ in exact[1:]]]
+
+
+def _steps(padding: str | int) -> float:
+    """The roundings of a position under a padding mode, by its name or number."""
+    return STEPS + (REFLECTION if padding in ("reflection", 2) else 0.0)
 
 
 def _mode(twin: Twin) -> str:
@@ -124,6 +132,21 @@ def _resampled(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
     return [Moved(error) for _ in exact]
 
 
+def _filtered(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
+    """`_upsample_bilinear2d_aa(input, ...)`: each axis filtered by triangles, one or more elements to each side.
+
+    Places in the image are computed in float32, for every dtype; the slopes of the weights, which are a triangle's, add
+    up to 2 at most for each element that a place is off by.
+    """
+    image = _named(twin, 0, "input", "self")
+    if not image.numel():
+        return [Moved() for _ in exact]
+    axes, data = image.dim() - 2, image.double()
+    largest = float(data[data.isfinite()].abs().max()) if bool(data.isfinite().any()) else 0.0
+    error = axes * 2 * STEPS * UNIT * (max(image.shape[2:]) + 1) * largest
+    return [Moved(error) for _ in exact]
+
+
 def _grid_backward(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
     """`grid_sampler_2d_backward`, `grid_sampler_3d_backward`: the gradients of an image and of the grid.
 
@@ -131,8 +154,9 @@ def _grid_backward(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
     is a slope of its own sample: within a piece of the interpolation it changes by the size of its terms times the box
     of positions, and between pieces it jumps, so that it may be anything between the extremes over the corners of the
     box. An element of the image's gradient is a sum over samples of weights, and each may change by its slope times the
-    box of its own sample. What a sample can reach, by an error too, is covered by a linear interpolation at positions
-    that lie whole elements apart; elements that are taken whole (`nearest`) change where the box has corners in two.
+    box of its own sample; beyond an element, all of its weight. What a sample can reach, by an error too, is covered by
+    a linear interpolation at positions that lie whole elements apart; elements that are taken whole (`nearest`) change
+    where the box has corners in two.
     """
     gradient, image, grid = (
         _named(twin, place, name) for place, name in ((0, "grad_output"), (1, "input"), (2, "grid"))
@@ -147,7 +171,7 @@ def _grid_backward(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
     lengths = torch.tensor(image.shape[2:], dtype=torch.float64).flip(0)  # the last axis is the grid's first
     element = 2 / (lengths - 1).clamp(min=1) if corners else 2 / lengths
     more = 1.0 if image.dtype is torch.float32 else GRADIENTS
-    box = more * STEPS * rounding * (wide.abs() + 1)
+    box = more * _steps(padding) * rounding * (wide.abs() + 1)
     box = torch.where(box.isfinite(), box, torch.zeros_like(box))
     signs = [(*(0.0,) * axis, sign, *(0.0,) * (axes - axis - 1)) for axis in range(axes) for sign in (-1.0, 1.0)]
     signs += itertools.product((-1.0, 1.0), repeat=axes)
@@ -175,8 +199,12 @@ def _grid_backward(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
 
     # Linear weights of positions one element apart add up to 1, but where positions are held back at an edge.
     cover, reach, slope = (2.0 if padding else 1.0), (2 if mode == "bicubic" else 1), 1.0
-    off = (box / element).sum(-1).unsqueeze(1)  # of a sample's position, in elements
+    # A position that is off by elements may lie on any of them, and the sample's weight on each.
+    lost = (box / element > LOST_ELEMENTS).any(-1).unsqueeze(1)
+    off = torch.where(lost, 0.0, (box / element).sum(-1).unsqueeze(1))  # of a sample's position, in elements
     sizes = top.abs()
+    anywhere = ANYWHERE[mode] * (sizes * lost).flatten(2).sum(2).reshape(*data.shape[:2], *[1] * axes)
+    everywhere = lost.double().flatten(2).sum(2).reshape(data.shape[0], 1, *[1] * axes)
     terms = reached(sizes, reach=reach) if mode == "bicubic" else reached(sizes, way=MODES.index(mode))
     if mode == "nearest":
         places = torch.arange(1, 1 + math.prod(image.shape[2:]), dtype=torch.float64).reshape(1, 1, *image.shape[2:])
@@ -190,18 +218,22 @@ def _grid_backward(twin: Twin, exact: Sequence[torch.Tensor]) -> list[Moved]:
     else:
         slope = BICUBIC_SLOPE if mode == "bicubic" else 1.0
         error = reached(sizes * off * slope, reach=reach)
-    number = reached(torch.ones_like(sizes), reach=reach)
-    of_image = Moved(error + rounding * (more * TERM[mode] + number) * terms, terms)
+    number = reached(torch.ones_like(sizes), reach=reach) + everywhere
+    error, terms = error + anywhere, terms + anywhere
+    of_image = Moved(error + rounding * (more * TERM[mode][axes] + number) * terms, terms)
     if mode == "nearest":
         return _asked(twin, exact, of_image, Moved())  # no slope
 
     near = [around(None if mode == "bicubic" else axis) for axis in range(axes)]
-    slopes = torch.stack([(sizes * one).sum(1) for one in near], -1) * (slope / element)
+    largest = data.abs().flatten(2).amax(2).reshape(*data.shape[:2], *[1] * axes)
+    reaching = sizes * lost * largest * (2 * reach * ANYWHERE[mode])
+    slopes = torch.stack([(sizes * one + reaching).sum(1) for one in near], -1) * (slope / element)
     numbers = {"input": data, "grad_output": top}
     found = [_slope(twin, wide + shift, numbers) for shift in (torch.zeros_like(box), *shifts)]
     widest = torch.stack([(one - found[0]).abs() for one in found]).amax(0)
     count = image.shape[1] * (2 * reach) ** axes
-    of_grid = widest + (off.squeeze(1).unsqueeze(-1) * 2 + rounding * (more * TERM[mode] + count)) * slopes
+    widest = widest + 2 * reaching.sum(1).unsqueeze(-1) * (slope / element)
+    of_grid = widest + (off.squeeze(1).unsqueeze(-1) * 2 + rounding * (more * TERM[mode][axes] + count)) * slopes
     return _asked(twin, exact, of_image, Moved(of_grid, slopes))
 
 
@@ -237,4 +269,9 @@ def _asked(twin: Twin, exact: Sequence[torch.Tensor], image: Moved, grid: Moved)
 
 
 Positions = Callable[[Twin, Sequence[torch.Tensor]], list[Moved]]
-POSITIONS: Mapping[str, Positions] = {"grid": _grid, "grid_backward": _grid_backward, "resampled": _resampled}
+POSITIONS: Mapping[str, Positions] = {
+    "filtered": _filtered,
+    "grid": _grid,
+    "grid_backward": _grid_backward,
+    "resampled": _resampled,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 import warnings
 from collections.abc import Callable, Iterator
@@ -87,6 +88,15 @@ class Twin:
             args, kwargs = pytree.tree_map(as_float32, (args, kwargs))
         self.args, self.kwargs = args, kwargs
 
+    def apart(self) -> Twin:
+        """Return the same call with memory of its own for each tensor, and each element of it."""
+        found = copy.copy(self)
+        found.args, found.kwargs = pytree.tree_map(
+            lambda value: value.clone(memory_format=torch.contiguous_format) if _plain(value) else value,
+            (self.args, self.kwargs),
+        )
+        return found
+
     def run(self, change: Change | None = None, scalar: Callable[[float], float] | None = None) -> Any:
         """Return (result, arguments after the call) with every storage changed; raises what PyTorch raises."""
         args, kwargs = copy_arguments(self.args, self.kwargs, widen=True, change=change)
@@ -94,6 +104,23 @@ class Twin:
             args, kwargs = pytree.tree_map(lambda v: scalar(v) if type(v) in (int, float) else v, (args, kwargs))
         with double():
             return self.function(*args, **kwargs), args, kwargs
+
+
+def shares_memory(value: Any) -> bool:
+    """Whether tensors of a tree share memory with each other, or elements of one do."""
+    found = [leaf for leaf in leaves(value) if _plain(leaf) and leaf.numel()]
+    places = [leaf.untyped_storage().data_ptr() for leaf in found]
+    return len(set(places)) < len(places) or any(_overlaps(leaf) for leaf in found)
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout is torch.strided
+
+
+def _overlaps(tensor: torch.Tensor) -> bool:
+    """Whether some element lies where another one does: a stride of 0, or more elements than places."""
+    steps = [(size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+    return 0 in steps or sum(steps) + 1 < tensor.numel()
 
 
 def held(function: Function, args: Any, place: int) -> Function:
