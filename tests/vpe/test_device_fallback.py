@@ -226,3 +226,22 @@ def test_calls_can_be_watched() -> None:
     assert names.count("aten::mul.out") == 2
     assert "aten::sum.IntList_out" in names
     assert ("aten::mul.out", 2) in seen
+
+
+@pytest.mark.parametrize("name", ["add", "floor_divide", "remainder", "fmod", "bitwise_and", "pow", "maximum"])
+def test_a_number_widens_no_tensor_of_its_own_kind(name: str) -> None:
+    """Neither does it as 0-d tensor that stands for it, as PyTorch wraps numbers."""
+    packet = getattr(torch.ops.aten, name)
+    operator = getattr(packet, {"pow": "Tensor_Tensor"}.get(name, packet.overloads()[0]))
+    if "Tensor" in packet.overloads():
+        operator = packet.Tensor
+    for shape in ((), (2,)):
+        for dtype in (torch.int32, torch.int8, torch.float16, torch.bfloat16):
+            number = 3 if not dtype.is_floating_point else 0.75
+            x = torch.full(shape, 6, dtype=dtype)
+            if name == "bitwise_and" and dtype.is_floating_point:
+                continue
+            assert fallback.on_host(operator, (x, number), {}).dtype is dtype, (shape, dtype)
+            if name != "bitwise_and":
+                wider = dtype if dtype.is_floating_point else torch.float32
+                assert fallback.on_host(operator, (x, 0.75), {}).dtype is wider, (shape, dtype)

@@ -208,13 +208,21 @@ def on_host(operator: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _boxed_numbers(operator: Any, args: Sequence[Any]) -> tuple[Any, ...]:
-    """Numbers that stand where the schema says Tensor: `x + 1` reaches a kernel with a plain 1."""
+    """Numbers that stand where the schema says Tensor: `x + 1` reaches a kernel with a plain 1.
+
+    Such a number widens no dtype of its own kind, that of a 0-d tensor neither, where a 0-d tensor in its place would.
+    """
+    if torch._C._should_allow_numbers_as_tensors(operator._schema.name.rpartition(":")[2]):
+        return tuple(args)  # PyTorch takes them as they are
+    single = [value.dtype for value in args if isinstance(value, torch.Tensor) and not value.dim()]
     boxed = []
     for value, parameter in zip(args, operator._schema.arguments, strict=False):
         if type(value) in (int, float, bool, complex) and "Tensor" in str(parameter.type):
-            number = torch.tensor(value, dtype=torch.get_default_dtype() if type(value) is float else None)
-            number = number.to(tensors.CPU)
-            boxed.append(number)
+            dtype = torch.get_default_dtype() if type(value) is float else None
+            if single:
+                widest = functools.reduce(torch.promote_types, single)
+                dtype = torch.result_type(torch.empty((), dtype=widest, device=tensors.CPU), value)
+            boxed.append(torch.tensor(value, dtype=dtype, device=tensors.CPU))
         else:
             boxed.append(value)
     return tuple(boxed)
