@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from bringup.operators import DTYPES
+from bringup.suites._aten import read_allowance
 from bringup.suites._aten_call import described, kind_of, signature_of
 from bringup.suites._aten_facts import FORMAT, AtenSurvey, Overload, Recipe, write_aten
 from bringup.suites._aten_record import Direction, Recorded, overload_name, prepare, run
@@ -189,7 +190,9 @@ def overload_of(
         writes=tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write),
         random="nondeterministic_seeded" in tags,
         views=any(item.alias_info is not None for item in schema.returns),
-        dynamic=bool(tags & {"dynamic_output_shape", "data_dependent_output"}),
+        # Not every release of PyTorch has the tags that the reviewed list goes by.
+        dynamic=bool(tags & {"dynamic_output_shape", "data_dependent_output"})
+        or bool(read_allowance([f"aten.{packet}.{variant or 'default'}"]).nbytes),
         results=len(schema.returns),
         counts={dtype: len(found) for dtype, found in by_dtype.items() if found},
         call_shapes=tuple((n, keywords, tuple(map(merged_types, forms[n, keywords]))) for n, keywords in sorted(forms)),
