@@ -28,6 +28,14 @@ def test_numbers_that_no_sample_has_are_asked_for_or_refused() -> None:
         assert bool(case.raises) == bool(raised(call_of(case))) == case.title.endswith("refused")
 
 
+def test_no_number_is_asked_for_that_names_no_way() -> None:
+    """Samples have all modes; PyTorch does not check, and takes -2 for one of them."""
+    for which in ("numbers", "scalars"):
+        asked = titles("grid_sampler_3d", which)
+        assert not [title for title in asked if "argument 2 " in title or "argument 3 " in title]
+    assert "numbers: argument 4 True" in titles("grid_sampler_3d", "numbers") | titles("grid_sampler_2d", "numbers")
+
+
 def test_degrees_are_finite_and_sizes_of_structured_arguments_stay() -> None:
     for title in titles("special.chebyshev_polynomial_v", "scalars"):
         assert "nan" not in title

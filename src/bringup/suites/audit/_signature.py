@@ -11,6 +11,7 @@ import torch
 
 from bringup.suites._opinfo_calls import Call
 
+CHOICES = re.compile(r"(\w+_)?(mode|reduction)")  # parameters whose whole numbers name one of a few ways
 PLACES = ("device", "pin_memory", "requires_grad")  # not of an operator: where a tensor lives, and autograd
 
 
@@ -34,6 +35,13 @@ def alternatives(signature: str) -> list[list[Parameter]]:
 def names_of(signature: str) -> set[str]:
     """Return the names of the parameters of all alternatives."""
     return {parameter.name for way in alternatives(signature) for parameter in way}
+
+
+def names_a_way(signature: str, place: int | str) -> bool:
+    """Whether whole numbers of the parameter at a position, or of a name, stand for one of a few ways."""
+    if isinstance(place, str):
+        return bool(CHOICES.fullmatch(place))
+    return any(place < len(way) and CHOICES.fullmatch(way[place].name) for way in alternatives(signature))
 
 
 def _end(text: str) -> int:

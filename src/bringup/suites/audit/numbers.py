@@ -7,6 +7,7 @@ from typing import Any
 
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._pool import distinct
+from bringup.suites.audit._signature import names_a_way
 from bringup.suites.audit._spoilt import places, with_value
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
@@ -38,6 +39,8 @@ def _of_place(subject: Subject, samples: list[Sample], place: int | str, known: 
             number = _others(value)[way]
             if number in known and type(value) is not bool:
                 continue
+            if type(value) is int and names_a_way(subject.operator.signature, place):
+                continue  # samples have them all; PyTorch does not check that another one is none
             words = f"argument {place} {number}"
             yield Draft(words, with_value(sample.call, place, number), sample.variant, sample.entry, group=words)
 

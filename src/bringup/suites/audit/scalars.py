@@ -19,6 +19,7 @@ from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._generic import forms
 from bringup.suites.audit._pool import Pool, distinct
+from bringup.suites.audit._signature import names_a_way
 from bringup.suites.audit._spoilt import places, refused, with_value
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
@@ -39,7 +40,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     known: dict[int | str, set[Any]] = {}
     for sample in subject.samples:
         for place, value in places(sample.call):
-            if type(value) in (int, float):
+            if type(value) is float or (type(value) is int and not names_a_way(subject.operator.signature, place)):
                 known.setdefault(place, set()).add(value)
     # Integers among the arguments of operators with a structure are its sizes.
     kinds = (float,) if structured(subject.operator) else (int, float)
