@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 VerdictKind = Literal["passed", "lint", "compile", "raised", "crashed", "wrong", "cheated", "timed_out", "untested"]
+NO_CASE = "no case was asked for"  # the summary of an untested verdict on no cases at all
 VERDICT_KINDS: tuple[VerdictKind, ...] = get_args(VerdictKind)
 
 

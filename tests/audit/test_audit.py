@@ -36,7 +36,7 @@ from bringup.errors import BringupError, ConfigError, StoreError
 from bringup.judge import JudgeFault, JudgeJob, Progress, Replayed, ReplayJob
 from bringup.operators import DTYPES
 from bringup.suites import get_suite, read_additions
-from bringup.verdict import CaseId, CaseResult, Mismatch, Verdict
+from bringup.verdict import NO_CASE, CaseId, CaseResult, Mismatch, Verdict
 
 SOURCE = "def wrapper(x):\n    return x\n"
 OPTIONS = Options(lints=False, jobs=2)
@@ -217,6 +217,22 @@ async def test_a_lost_process_is_no_word_about_the_candidate(tmp_path: Path) -> 
     assert records["sin"].standing == "not judged"
     assert records["sin"].fault == "the judge's process was lost: killed"
     assert load_all(tmp_path).keys() == {"abs"}  # the next call judges it again
+
+
+async def test_an_audit_without_cases_is_no_fault_of_the_judge(tmp_path: Path) -> None:
+    class Caseless(Judge):
+        async def judge(self, job: JudgeJob, progress: Progress | None = None, *, tapes: str | None = None) -> Verdict:
+            verdict = await super().judge(job, progress, tapes=tapes)
+            if job.operator.name != "sin" or job.operator.suite != "audit":
+                return verdict
+            return Verdict(kind="untested", summary=NO_CASE)
+
+    records = await audit([subject("abs"), subject("sin")], Options(lints=False, jobs=1), tmp_path, judge=Caseless())
+    assert {name: record.standing for name, record in records.items()} == {"abs": "trusted", "sin": "no audit"}
+    assert not records["sin"].fault
+    assert load_all(tmp_path).keys() == {"abs", "sin"}
+    refused = records["sin"].model_copy(update={"covered": False})
+    assert refused.standing == "not covered"
 
 
 async def test_a_judge_that_fails_on_everything_ends_the_audit(tmp_path: Path) -> None:

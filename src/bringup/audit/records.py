@@ -12,13 +12,13 @@ from pydantic import Field, ValidationError
 
 from bringup.errors import StoreError
 from bringup.files import file_stem, write_atomically
-from bringup.verdict import CaseResult, Record, Verdict
+from bringup.verdict import NO_CASE, CaseResult, Record, Verdict
 
 FORMAT = 1
 AUDIT_FOLDER = "audit"  # in a run's folder
-# trusted: the gate and every case of the audit passed. not covered: the gate refuses the candidate. not judged: the
-# judge itself failed on it.
-Standing = Literal["trusted", "failed", "not covered", "not applicable", "gate not judged", "not judged"]
+# trusted: the gate and every case of the audit passed. not covered: the gate refuses the candidate. no audit: the audit
+# has no case for the operator. not judged: the judge itself failed on it.
+Standing = Literal["trusted", "failed", "not covered", "not applicable", "gate not judged", "no audit", "not judged"]
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
 
 
@@ -62,10 +62,13 @@ class AuditRecord(Record):
         """What the audit says of the candidate."""
         if self.fault:
             return "not judged"
-        if "untested" in {v.kind for v in (self.gate, self.audit) if v is not None}:
+        caseless = self.audit is not None and self.audit.kind == "untested" and self.audit.summary == NO_CASE
+        if "untested" in {v.kind for v in (self.gate, None if caseless else self.audit) if v is not None}:
             return "not applicable"
         if self.covered is False:
             return "not covered"
+        if caseless:
+            return "no audit"
         if self.audit is None or not self.audit.passed:
             return "failed"
         return "trusted" if self.covered else "gate not judged"

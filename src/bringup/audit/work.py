@@ -24,7 +24,7 @@ from bringup.linter import lint
 from bringup.operators import DTYPES, Operator
 from bringup.suites import additions_of, get_suite
 from bringup.targets import get_target
-from bringup.verdict import Environment, Verdict
+from bringup.verdict import NO_CASE, Environment, Verdict
 
 MOST_EXAMPLES = 8  # families whose first failing case is judged again alone, to be shown in full
 MOST_FAULTS = 3  # alike and without a single verdict before them: then the judge does not work here at all
@@ -243,7 +243,8 @@ class _Auditor:
             keep_going=keep_going,
         )
         verdict = await judge.judge(job, advance if progress is not None else None)
-        if verdict.kind == "untested" and operator.not_applicable(self.features) is None:
+        untested = verdict.kind == "untested" and operator.not_applicable(self.features) is None
+        if untested and not (keep_going and verdict.summary == NO_CASE):  # an audit may have no case; a gate has some
             raise JudgeFault(verdict.summary)  # its process was lost, say: no word about the candidate
         self._works = self._works or verdict.kind != "untested"  # which the pool says before it starts anything
         return verdict

@@ -18,6 +18,7 @@ STYLES = {
     "not covered": "yellow",
     "not applicable": "dim",
     "gate not judged": "cyan",
+    "no audit": "cyan",
     "not judged": "magenta",
 }
 

@@ -30,7 +30,7 @@ from bringup.judge.guards._rerun import Rerunner
 from bringup.judge.job import JudgeJob
 from bringup.linter import computes, moves, read_allowance
 from bringup.suites import CaseInputs, argument_dtypes
-from bringup.verdict import CaseId, CaseResult, Verdict
+from bringup.verdict import NO_CASE, CaseId, CaseResult, Verdict
 
 if TYPE_CHECKING:
     from bringup.judge._referee import Referee
@@ -106,7 +106,7 @@ class Judging:
         finally:
             self.exchange.close()
         if not total:
-            return self._finish(Verdict(kind="untested", summary="no case was asked for"), total, ())
+            return self._finish(Verdict(kind="untested", summary=NO_CASE), total, ())
         if failures:
             first = failures[0].model_copy(update={"others": tuple(others)})
             return self._finish(first, total, tuple(results))

@@ -19,7 +19,7 @@ def with_audit(row: OperatorRow, record: AuditRecord | None) -> OperatorRow:
     """Add to a covered operator what the audit of its candidate says; an audit of another candidate says nothing."""
     if record is None or row.status != "covered" or record.basis.candidate != row.candidate:
         return row
-    if record.standing in {"not applicable", "gate not judged"}:
+    if record.standing in {"not applicable", "gate not judged", "no audit"}:
         return row
     words = ", ".join(f"{family} {count}" for family, count in record.families.items())
     if record.covered is False and record.gate is not None:
