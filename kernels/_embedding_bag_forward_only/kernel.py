@@ -86,7 +86,11 @@ def wrapper(
     M = weight.shape[1]
     whole = offsets.dtype
     out = torch.empty((bags, M), dtype=weight.dtype, device=device)
-    owners = torch.empty((n if mode != 0 or padding_idx >= 0 else 0,), dtype=whole, device=device)
+    # Rows without gaps are added up at once, and nobody needs to know to which bag an index belongs.
+    direct = mode == 0 and padding_idx < 0 and weight.stride(1) == 1
+    if per_sample_weights is not None and per_sample_weights.stride(0) != 1:
+        direct = False
+    owners = torch.empty((0 if direct else n,), dtype=whole, device=device)
     sizes = torch.empty((bags if mode != 0 else marks,), dtype=whole, device=device)
     if mode == 2:
         places = torch.empty((bags, M), dtype=whole, device=device)
