@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from families_testkit import call_of, family, noticed
 from bringup.suites._opinfo_calls import Call
 from bringup.suites.audit._tree import tensors
 from bringup.suites.audit._vet import run
+from bringup.suites.audit.offsets import behind
 
 
 def test_each_operand_in_turn_has_a_half_precision_beside_float32() -> None:
@@ -47,6 +49,17 @@ def test_offsets_come_with_another_order_of_dimensions() -> None:
         return torch.rsqrt(input)
 
     assert len(noticed(family("rsqrt", "offsets"), wrong)) == 3
+
+
+def test_samples_with_gaps_lose_them_behind_an_offset() -> None:
+    for shape, step in (((5, 5, 5), 2), ((7,), 3), ((2, 3, 4, 5), 2)):
+        x = torch.arange(float(math.prod(shape) * step)).reshape(*shape[:-1], -1)[..., ::step]
+        for way in (x, x.transpose(0, -1)):
+            moved = behind(way)
+            assert torch.equal(moved, way)
+            assert moved.storage_offset() == 7
+            assert moved.untyped_storage().nbytes() == 4 * (way.numel() + 12)
+    assert family("ravel", "offsets")  # whose samples of three dimensions have gaps
 
 
 def test_factories_are_asked_to_write() -> None:

@@ -24,7 +24,8 @@ _SHAPE = (2, 3, 4, 5)
 
 def behind(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor without gaps in the same order of dimensions, seven elements after its memory's beginning."""
-    view = hostile((tensor.numel() + 12,), tensor.dtype).as_strided(tensor.shape, tensor.stride(), 7)
+    strides = torch.empty_like(tensor, memory_format=torch.preserve_format).stride()  # without the gaps that it has
+    view = hostile((tensor.numel() + 12,), tensor.dtype).as_strided(tensor.shape, strides, 7)
     view.copy_(tensor)
     return view
 
