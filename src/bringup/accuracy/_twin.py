@@ -109,7 +109,7 @@ class Twin:
 def shares_memory(value: Any) -> bool:
     """Whether tensors of a tree share memory with each other, or elements of one do."""
     found = [leaf for leaf in leaves(value) if _plain(leaf) and leaf.numel()]
-    places = [leaf.untyped_storage().data_ptr() for leaf in found]
+    places = [leaf.untyped_storage()._cdata for leaf in found]
     return len(set(places)) < len(places) or any(_overlaps(leaf) for leaf in found)
 
 
