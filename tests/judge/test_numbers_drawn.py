@@ -17,6 +17,7 @@ from bringup.judge._thresholds import operands
 from bringup.judge.guards.numbers import (
     WHOLE,
     _defaults,
+    _dtype,
     _exchanged,
     _found,
     _is_whole,
@@ -170,3 +171,20 @@ def test_numbers_that_name_a_way_stay() -> None:
 def test_far_whole_numbers_are_for_dtypes_that_hold_them(dtype: torch.dtype, takes: bool) -> None:
     case: Any = SimpleNamespace(tensors=[("input", torch.zeros(3, dtype=dtype))])
     assert _takes_whole(case) is takes
+
+
+@pytest.mark.parametrize(
+    ("of_case", "tensors", "expected"),
+    [
+        ("int64", (torch.int32, torch.bool), torch.int32),  # `ge(int32, -2**40)` compares what int32 keeps of it
+        ("int64", (torch.int64,), torch.int64),
+        ("int32", (torch.int64,), torch.int32),
+        ("float32", (torch.float32, torch.int64), torch.float32),
+    ],
+)
+def test_whole_numbers_are_those_of_the_narrowest_integers(
+    of_case: str, tensors: tuple[torch.dtype, ...], expected: torch.dtype
+) -> None:
+    held: Any = [(str(number), torch.zeros((), dtype=dtype)) for number, dtype in enumerate(tensors)]
+    case: Any = SimpleNamespace(inputs=SimpleNamespace(case=SimpleNamespace(dtype=of_case)), tensors=held)
+    assert _dtype(case) is expected

@@ -263,10 +263,15 @@ def _takes_whole(case: CaseJudge) -> bool:
 
 
 def _dtype(case: CaseJudge) -> torch.dtype:
+    """The dtype of a case, or the narrowest of its tensors' where these hold integers: PyTorch cuts numbers to it."""
     import torch
 
     found: torch.dtype = getattr(torch, case.inputs.case.dtype)
-    return found
+    if found.is_floating_point or found is torch.bool:
+        return found
+    kinds = {tensor.dtype for _, tensor in case.tensors}
+    whole = [kind for kind in kinds if not (kind.is_floating_point or kind.is_complex or kind is torch.bool)]
+    return min([found, *whole], key=lambda kind: torch.iinfo(kind).bits)
 
 
 def _others(what: str, number: Any, dtype: torch.dtype, chance: random.Random) -> Iterator[Any]:
