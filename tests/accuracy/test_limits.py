@@ -457,3 +457,18 @@ def test_nothing_is_known_of_the_same_elements_of_an_out() -> None:
         assert one.wrong(out, torch.full((2,), 0.75)).tolist() == [False, True]
     assert found.after[0] is not None
     assert found.after[0].open is None
+
+
+def test_what_is_rounded_first_is_infinite_beyond_the_half_precisions_range() -> None:
+    x, out = torch.tensor([60000.0], dtype=torch.float16), torch.empty(1, dtype=torch.float64)
+    infinite, finite = torch.tensor([math.inf], dtype=torch.float64), torch.tensor([120000.0], dtype=torch.float64)
+
+    def limit_of(rounded: bool) -> Limit | None:
+        standard = Standard("add", torch.add, "float16", rounded=rounded)
+        return standard.limits((x, x), {"out": out}, infinite, ((x, x), {"out": infinite})).outputs[0]
+
+    assert limit_of(False) is None  # a device with float64 is held against PyTorch's own result
+    found = limit_of(True)
+    assert found is not None
+    assert found.wrong(infinite, finite).all()
+    assert not found.wrong(infinite, infinite).any()

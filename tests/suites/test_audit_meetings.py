@@ -88,6 +88,28 @@ def test_what_a_half_precision_cannot_hold_is_infinite_in_a_wider_out() -> None:
     assert "written: out= of float32, the largest numbers of float16" in titles
 
 
+def test_results_in_a_wider_out_are_held_to_the_exact_ones_not_to_pytorchs_roundings() -> None:
+    def right(*args: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        return out.copy_(torch.special.ndtr(args[0].float()).to(args[0].dtype))
+
+    cases = [case for case in family("special.ndtr", "written", "bfloat16") if "largest" in case.title]
+    assert len(cases) == 2
+    assert not noticed(cases, right)  # PyTorch's own flushes results, by steps in bfloat16
+
+
+def test_nothing_is_written_where_pytorch_overflows_on_the_way() -> None:
+    for case in family("remainder", "written", "bfloat16"):
+        if "largest" in case.title:  # its own remainders of large numbers are NaN, though `out=` held NaN before
+            plain = torch.remainder(*(tensor.double() for tensor in case.args))
+            assert torch.equal(run(call_of(case)).isnan(), plain.isnan())
+    assert not [case for case in family("std", "written", "bfloat16") if "largest" in case.title]
+
+
+def test_a_wider_out_is_not_asked_for_where_pytorch_takes_it_for_some_samples_only() -> None:
+    for dtype in ("bfloat16", "float16"):
+        assert not [case for case in family("lerp", "written", dtype) if "largest" in case.title]
+
+
 def test_dtype_float64_is_asked_for_also_of_one_element() -> None:
     cases = {case.title: case for case in family("signal.windows.blackman", "doubles")}
     assert set(cases) == {"doubles: dtype=float64", "doubles: dtype=float64, a length of 1"}

@@ -45,6 +45,7 @@ class Limit:
     sums: torch.Tensor | None = None  # sums of the sizes of the terms, where the result is a sum
     open: torch.Tensor | None = None  # bool: where any value is right, because nothing is known of it: see `_open`
     computed: torch.dtype | None = None  # in whose range results are made, where a wider dtype holds them
+    rounded: bool = False  # to `computed`: what that cannot hold is infinite, and not merely may be
     close: tuple[float, float] | None = None  # PyTorch's own result is right too, within these: relative, absolute
     flushes: bool = False  # the device has no subnormal numbers
     # What is right too on such a device: the result of arguments without them, and what that may be.
@@ -72,6 +73,8 @@ class Limit:
             allowed = torch.where(exact.abs() <= SMALLEST, allowed + SMALLEST, allowed)
         threshold = min(overflow_from(dtype) for dtype in (actual.dtype, self.computed) if dtype is not None)
         finite = (value - exact).abs() <= allowed
+        if self.rounded and self.computed is not None:
+            finite &= value.abs() <= torch.finfo(self.computed).max
         above = (value == math.inf) & (exact + allowed >= threshold)
         below = (value == -math.inf) & (exact - allowed <= -threshold)
         right = (finite & value.isfinite()) | above | below | (exact.isnan() & value.isnan())
@@ -136,6 +139,7 @@ class Standard:
     given: Rule | None = None  # in the place of the table's rule, for what the table does not know
     # Of a program of many steps: `stepwise` of the reference, wherever that runs. Keywords are part of the program.
     stepped: Program | None = None
+    rounded: bool = False  # results are rounded to the case's dtype before a wider `out=` holds them
     rule: Rule = field(init=False)
 
     def __post_init__(self) -> None:
@@ -154,6 +158,8 @@ class Standard:
 
         `after`: (args, kwargs) as the reference left them. The same on every host, but for the last bits of float64.
         """
+        if self.rounded:  # what a half precision holds is no better for a device that has float64
+            arithmetic = replace(arithmetic, doubles=False)
         found = self._limits(args, kwargs, expected, after, arithmetic)
         return found if arithmetic.subnormals else self._flushing(found, args, kwargs, expected, after, arithmetic)
 
@@ -430,7 +436,7 @@ class Standard:
         allowed = torch.as_tensor(allowed, dtype=torch.float64).nan_to_num(nan=0.0).expand(exact.shape)
         text = f"within {shown:.3g} units in the last place ({name}) of the exact result {made.words}".rstrip()
         sums = made.half if rule.kind == "accumulating" and isinstance(made.half, torch.Tensor) else None
-        return Limit(text, exact, allowed, sums=sums, computed=dtype)
+        return Limit(text, exact, allowed, sums=sums, computed=dtype, rounded=self.rounded)
 
 
 @dataclass(frozen=True)

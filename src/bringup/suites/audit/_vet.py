@@ -79,7 +79,7 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
             return None  # a view of an argument, which hangs on a value
         if among("undefined_when_empty", subject.operator) and not all(tensor.numel() for tensor in outputs):
             return None
-        if _overflows(draft.call, inputs, result, draft.computed):
+        if _overflows(draft.call, _read(draft.call), result, draft.computed):
             return None
         if among("finite_results", subject.operator) and _finite(inputs) and not _finite(outputs):
             return None
@@ -157,6 +157,12 @@ def _twin(call: Call) -> list[Any] | None:
             return list(pytree.tree_leaves(call.reference(*args, **kwargs)))
     except Exception:  # whatever PyTorch raises
         return None
+
+
+def _read(call: Call) -> list[torch.Tensor]:
+    """Return the tensors that hold data: `out=` holds nothing yet, whatever is in it."""
+    kwargs = {name: value for name, value in call.kwargs.items() if name != "out"}
+    return [leaf.tensor for leaf in tensors(Call(call.reference, call.args, kwargs))]
 
 
 def _overflows(call: Call, inputs: list[torch.Tensor], result: Any, computed: torch.dtype | None) -> bool:
@@ -269,7 +275,9 @@ def _case(draft: Draft, case: CaseId, *, imprecise: bool) -> CaseInputs:
     if draft.computed is not None:
         rtol, atol = DEFAULTS[draft.computed]
         reason = "rounded first, then stored in a wider out="
-        made = replace(made, standard=None, rtol=rtol, atol=atol, tolerance_reason=reason)
+        made = replace(made, rtol=rtol, atol=atol, tolerance_reason=reason)
+        if made.standard is not None:
+            made = replace(made, standard=replace(made.standard, rounded=True))
     if draft.rounded is not None and made.standard is not None:
         reference = _rounding_first(made.standard.reference, draft.rounded)
         made = replace(made, standard=replace(made.standard, reference=reference))
