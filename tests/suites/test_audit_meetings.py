@@ -169,6 +169,13 @@ def test_rare_shapes_meet_rare_numbers() -> None:
     assert not case.raises
 
 
+def test_a_number_for_a_list_is_asked_for_where_a_kernel_decides() -> None:
+    assert not [case for case in family("tile", "rare") if "for a list" in case.title]  # PyTorch's parser refuses it
+    assert not [case for name in ("tile", "view_copy") for case in family(name, "rare") if "TypeError" in case.raises]
+    shown = [case.title for case in family("nn.functional.max_pool2d", "rare") if "for a list" in case.title]
+    assert any(title.endswith("refused") for title in shown)
+
+
 def test_pivots_of_two_rows_are_needed() -> None:
     for case in family("linalg.ldl_factor", "indefinite"):
         pivots = run(Call(torch.linalg.ldl_factor, case.args, dict(case.kwargs)))[1]
