@@ -9,6 +9,7 @@ import torch
 from families_testkit import call_of, family, noticed
 
 from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit._draws import cases_of_family
 from bringup.suites.audit._tree import tensors
 from bringup.suites.audit._vet import run
 from bringup.suites.audit.offsets import behind
@@ -116,10 +117,35 @@ def test_a_wider_out_is_not_asked_for_where_pytorch_takes_it_for_some_samples_on
         assert not [case for case in family("lerp", "written", dtype) if "largest" in case.title]
 
 
+def test_what_is_summed_in_the_dtype_of_out_is_right_in_any_order_of_summing() -> None:
+    def other_order(input: torch.Tensor, dim: int, *, out: torch.Tensor) -> torch.Tensor:
+        rows = input.movedim(dim, 0).float()
+        sums = [torch.stack([*rows[:1], *rows[1 : n + 1].flip(0)]).sum(0) for n in range(len(rows))]
+        return out.copy_(torch.stack(sums).movedim(0, dim))
+
+    def without_the_last(input: torch.Tensor, dim: int, *, out: torch.Tensor) -> torch.Tensor:
+        input = input.clone()
+        input.select(dim, -1).zero_()
+        return torch.cumsum(input, dim, out=out)
+
+    cases = [case for case in cases_of_family("cumsum", "float16", 1, "written") if "of float32" in case.title]
+    assert noticed(cases, other_order) == []
+    assert noticed(cases, without_the_last) == [case.title for case in cases] != []
+
+
 def test_dtype_float64_is_asked_for_also_of_one_element() -> None:
     cases = {case.title: case for case in family("signal.windows.blackman", "doubles")}
     assert set(cases) == {"doubles: dtype=float64", "doubles: dtype=float64, a length of 1"}
     assert all(run(call_of(case)).dtype is torch.float64 for case in cases.values())
+
+
+def test_what_is_stored_as_float64_is_right_where_it_was_computed_in_float32() -> None:
+    # PyTorch rounds to the half precision first: it would fail a bound of float32.
+    assert family("masked.logaddexp", "doubles", "bfloat16") == []
+    assert family("masked.logaddexp", "doubles")
+    # It sums in the dtype of `out=`, and in float64 up to numbers that no float32 holds.
+    cases = [case for case in family("cumsum", "written", "bfloat16") if "float64" in case.title]
+    assert all(bool((run(call_of(case)).abs() <= torch.finfo(torch.float32).max).all()) for case in cases)
 
 
 def test_view_has_a_dtype_alone() -> None:
@@ -144,6 +170,13 @@ def test_integers_are_asked_for_where_pytorch_takes_them_and_no_sample_has_any()
     cases = family("nn.functional.l1_loss", "unlisted")
     assert {case.args[0].dtype for case in cases} == {torch.int64, torch.int32}
     assert family("nn.functional.conv1d", "unlisted") == []  # its samples have some integers
+
+
+def test_beside_integers_stand_whole_numbers() -> None:
+    # A loss of integers cuts a fraction of its margin off, which no formula says.
+    cases = family("nn.functional.hinge_embedding_loss", "unlisted")
+    assert cases
+    assert all(float(case.kwargs["margin"]).is_integer() for case in cases if "margin" in case.kwargs)
 
 
 def test_equations_are_of_every_kind() -> None:

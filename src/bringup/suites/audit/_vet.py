@@ -11,8 +11,10 @@ A draft is left out when
 - which view the result is of an argument hangs on a value that the wrapper may not read (a 0-d index);
 - the operator is one that returns memory as it finds it (`empty`), or writes to arguments whose elements share memory;
 - PyTorch's own result is not right by the operator's class (bringup.accuracy): then a rounding decision in the middle
-  is compared, or PyTorch is wrong. Where there is no exact result: it is further from the same function in double
+  is compared, or PyTorch is wrong. A float64 that `dtype=` asks for is held to what a device finds that stores float64
+  and computes in float32. Where there is no exact result: it is further from the same function in double
   precision than the tolerance, or at the edge of the dtype's range;
+- a float64 that `out=` or `dtype=` asks for has numbers beyond what float32 holds, which such a device cannot find;
 - PyTorch changes an argument that the operator does not write (`cov` of one number with weights);
 - the result is not defined: it changes when PyTorch fills fresh memory with NaN, or (where a family asks for it) when
   the same values lie in memory otherwise.
@@ -30,7 +32,7 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bringup.accuracy import Limit, copy_arguments
+from bringup.accuracy import Arithmetic, Limit, copy_arguments
 from bringup.operators import DTYPES
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_calls import Arguments, Call
@@ -79,7 +81,11 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
             return None  # a view of an argument, which hangs on a value
         if among("undefined_when_empty", subject.operator) and not all(tensor.numel() for tensor in outputs):
             return None
+        if draft.computed is not None and not all(_held(tensor, draft.computed) for tensor in outputs):
+            draft = replace(draft, computed=None)  # the operator computes in the dtype of `out=` (`cumsum`)
         if _overflows(draft.call, _read(draft.call), result, draft.computed):
+            return None
+        if draft.wide_out and any(_beyond_float32(tensor) for tensor in outputs):
             return None
         if among("finite_results", subject.operator) and _finite(inputs) and not _finite(outputs):
             return None
@@ -95,7 +101,8 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
         post = made.postprocess or (lambda value: value)
         if draft.steady and not alike(post(result), post(run(mapped(draft.call, _elsewhere))), made):
             return None
-        limits = _limits(made, draft.call, result, given)
+        stored = draft.wide_out and draft.requires != "out"
+        limits = _limits(made, draft.call, result, given, Arithmetic(doubles=not stored))
         if any(limit is not None for limit in limits):
             return made if among("own_by_host", subject.operator) or _right(outputs, limits) else None
         return None if _inexact(made, draft.call, result) else made
@@ -146,6 +153,18 @@ def _shares(given: Any, result: Any) -> bool:
 
 def _finite(found: Sequence[torch.Tensor]) -> bool:
     return all(bool(tensor.isfinite().all()) for tensor in found if tensor.is_floating_point())
+
+
+def _held(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
+    """Whether each number is one of a dtype, as after a rounding to it."""
+    return bool(torch.equal(tensor.nan_to_num(), tensor.to(dtype).to(tensor.dtype).nan_to_num()))
+
+
+def _beyond_float32(tensor: torch.Tensor) -> bool:
+    """Whether there are finite numbers that no float32 holds."""
+    if tensor.dtype is not torch.float64:
+        return False
+    return bool((tensor.isfinite() & (tensor.abs() > torch.finfo(torch.float32).max)).any())
 
 
 def _twin(call: Call) -> list[Any] | None:
@@ -220,11 +239,13 @@ def _inexact(made: CaseInputs, call: Call, result: Any) -> bool:
     return False
 
 
-def _limits(made: CaseInputs, call: Call, result: Any, after: Arguments) -> Sequence[Limit | None]:
+def _limits(
+    made: CaseInputs, call: Call, result: Any, after: Arguments, arithmetic: Arithmetic
+) -> Sequence[Limit | None]:
     """Return what each tensor of PyTorch's own result may be; `after`: the arguments as its call has left them."""
     if made.standard is None or made.postprocess is not None:
         return ()
-    return made.standard.limits(call.args, call.kwargs, result, after).outputs
+    return made.standard.limits(call.args, call.kwargs, result, after, arithmetic=arithmetic).outputs
 
 
 def _right(outputs: Sequence[torch.Tensor], limits: Sequence[Limit | None]) -> bool:
