@@ -10,7 +10,22 @@ def kernel_arange_int(out_ptr, n, start, step, per_program, BLOCK: tl.constexpr)
 
 
 @triton.jit
-def kernel_arange_float(out_ptr, n, start, start_low, step, step_low, per_program, BLOCK: tl.constexpr):
+def wide(x):
+    # The bits of float32 numbers as float64, which the device stores but does not compute.
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    exponent = (b >> 23) & 255
+    # A subnormal number (or zero) counts units of 2 ** -149: as a float32 it has an exponent to be corrected by 149.
+    small = (b & 0x7FFFFF).to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    digits = tl.where(exponent == 0, small, b)
+    lifted = ((digits >> 23) & 255) + tl.where(exponent == 0, 896 - 149, 896)
+    lifted = tl.where(exponent == 255, 2047, lifted)
+    number = (lifted << 52) | ((digits & 0x7FFFFF) << 29)
+    return ((b & 0x80000000) << 32) | tl.where(small + exponent == 0, 0, number)
+
+
+@triton.jit
+def kernel_arange_float(out_ptr, n, start, start_low, step, step_low, per_program, BITS: tl.constexpr,
+                        BLOCK: tl.constexpr):
     pid = tl.program_id(0).to(tl.int64)
     for k in range(0, per_program):
         i = (pid * per_program + k) * BLOCK + tl.arange(0, BLOCK).to(tl.int64)
@@ -26,6 +41,8 @@ def kernel_arange_float(out_ptr, n, start, start_low, step, step_low, per_progra
         total_low = (first - (total - moved)) + (product - moved)
         value = total + (total_low + product_low + start_low)
         value = tl.where(value == value, value, total)
+        if BITS:
+            value = wide(value)
         tl.store(out_ptr + i, value, mask=i < n)
 
 
@@ -85,8 +102,9 @@ def wrapper(start=None, end=None, step=1, *, out=None, dtype=None, layout=torch.
         if dtype.is_floating_point:
             first, gap = start * 1.0, step * 1.0
             first_high, gap_high = high_part(first), high_part(gap)
-            kernel_arange_float[grid](result, n, first_high, first - first_high, gap_high, gap - gap_high,
-                                      per_program, BLOCK=block)
+            bits = dtype == torch.float64
+            kernel_arange_float[grid](result.view(torch.int64) if bits else result, n, first_high,
+                                      first - first_high, gap_high, gap - gap_high, per_program, BITS=bits, BLOCK=block)
         else:
             kernel_arange_int[grid](result, n, math.trunc(start), math.trunc(step), per_program, BLOCK=block)
     if out is not None:

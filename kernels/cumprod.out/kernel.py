@@ -2,6 +2,20 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
+def wide(x):
+    # The bits of float32 numbers as float64, which the device stores but does not compute.
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    exponent = (b >> 23) & 255
+    # A subnormal number (or zero) counts units of 2 ** -149: as a float32 it has an exponent to be corrected by 149.
+    small = (b & 0x7FFFFF).to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    digits = tl.where(exponent == 0, small, b)
+    lifted = ((digits >> 23) & 255) + tl.where(exponent == 0, 896 - 149, 896)
+    lifted = tl.where(exponent == 255, 2047, lifted)
+    number = (lifted << 52) | ((digits & 0x7FFFFF) << 29)
+    return ((b & 0x80000000) << 32) | tl.where(small + exponent == 0, 0, number)
+
+
+@triton.jit
 def kernel_cumprod(
     x_ptr,
     out_ptr,
@@ -10,6 +24,7 @@ def kernel_cumprod(
     width,
     DTYPE: tl.constexpr,
     ACC: tl.constexpr,
+    BITS: tl.constexpr,
     FLAT: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
@@ -24,7 +39,10 @@ def kernel_cumprod(
         for k in range(0, n):
             x = tl.load(x_ptr + base + lanes, mask=mask, other=1)
             acc = acc * x.to(DTYPE).to(ACC)
-            tl.store(out_ptr + base + lanes, acc.to(DTYPE), mask=mask)
+            if BITS:
+                tl.store(out_ptr + base + lanes, wide(acc), mask=mask)
+            else:
+                tl.store(out_ptr + base + lanes, acc.to(DTYPE), mask=mask)
             base += width
 
 
@@ -56,7 +74,8 @@ def wrapper(input, dim, *, dtype=None, out=None):
         dtype = out.dtype
     if dtype is None:
         dtype = input.dtype if input.is_floating_point() or input.is_complex() else torch.int64
-    kind = block_type(dtype)
+    bits = dtype == torch.float64
+    kind = tl.float32 if bits else block_type(dtype)
     if input.dtype != torch.bool:
         block_type(input.dtype)
     result = torch.empty(sizes, dtype=dtype, device=input.device)
@@ -74,12 +93,13 @@ def wrapper(input, dim, *, dtype=None, out=None):
         block = min(triton.next_power_of_2(rows), 1024)
         kernel_cumprod[(min(triton.cdiv(rows, block), 32768),)](
             padded,
-            products,
+            products.view(torch.int64) if bits else products,
             n,
             rows,
             width,
             DTYPE=kind,
             ACC=tl.float32 if dtype.is_floating_point else tl.int64,
+            BITS=bits,
             FLAT=rows >= 32,
             BLOCK=block,
         )

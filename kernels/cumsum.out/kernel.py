@@ -2,7 +2,21 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_cumsum(x_ptr, out_ptr, lines, n, pitch, per, ACC: tl.constexpr, CAST: tl.constexpr,
+def wide(x):
+    # The bits of float32 numbers as float64, which the device stores but does not compute.
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    exponent = (b >> 23) & 255
+    # A subnormal number (or zero) counts units of 2 ** -149: as a float32 it has an exponent to be corrected by 149.
+    small = (b & 0x7FFFFF).to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    digits = tl.where(exponent == 0, small, b)
+    lifted = ((digits >> 23) & 255) + tl.where(exponent == 0, 896 - 149, 896)
+    lifted = tl.where(exponent == 255, 2047, lifted)
+    number = (lifted << 52) | ((digits & 0x7FFFFF) << 29)
+    return ((b & 0x80000000) << 32) | tl.where(small + exponent == 0, 0, number)
+
+
+@triton.jit
+def kernel_cumsum(x_ptr, out_ptr, lines, n, pitch, per, ACC: tl.constexpr, CAST: tl.constexpr, BITS: tl.constexpr,
                   LINES: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * per
     for g in range(0, per):
@@ -16,6 +30,8 @@ def kernel_cumsum(x_ptr, out_ptr, lines, n, pitch, per, ACC: tl.constexpr, CAST:
             x = tl.load(x_ptr + base + k[None, :], mask=mask, other=0)
             x = x.to(ACC).to(CAST).to(ACC)
             result = tl.cumsum(x, axis=1) + carry[:, None]
+            if BITS:
+                result = wide(result)
             tl.store(out_ptr + base + k[None, :], result, mask=mask)
             carry = carry + tl.sum(x, axis=1)
 
@@ -80,8 +96,10 @@ def wrapper(input, dim, *, dtype=None, out=None):
         rows = min(triton.next_power_of_2(lines), 4096 // block, 16)
         groups = triton.cdiv(lines, rows)
         per = triton.cdiv(groups, 32768)
+        bits = dtype == torch.float64
         kernel_cumsum[(triton.cdiv(groups, per),)](
-            x, y, lines, n, pitch, per, ACC=acc, CAST=cast, LINES=rows, BLOCK=block
+            x, y.view(torch.int64) if bits else y, lines, n, pitch, per, ACC=acc, CAST=cast, BITS=bits, LINES=rows,
+            BLOCK=block
         )
         if not direct:
             target.copy_(y.narrow(-1, 0, n).movedim(-1, dim))

@@ -2,14 +2,14 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_eye(out_ptr, m, total, per, BLOCK: tl.constexpr):
+def kernel_eye(out_ptr, m, total, per, ONE: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * per
     for k in range(0, per):
         i = (first + k) * BLOCK + tl.arange(0, BLOCK)
         mask = i < total
         row = i // m
         column = i - row * m
-        value = tl.where(row == column, 1, 0)
+        value = tl.where(row == column, ONE, 0)
         tl.store(out_ptr + i, value, mask=mask)
 
 
@@ -38,7 +38,10 @@ def wrapper(n, m=None, *, out=None, dtype=None, layout=torch.strided, device=Non
     if total > 0:
         blocks = triton.cdiv(total, 1024)
         per = triton.cdiv(blocks, 32768)
-        kernel_eye[(triton.cdiv(blocks, per),)](result, m, total, per, BLOCK=1024)
+        target, one = result, 1
+        if result.dtype == torch.float64:
+            target, one = result.view(torch.int64), 0x3FF0000000000000
+        kernel_eye[(triton.cdiv(blocks, per),)](target, m, total, per, ONE=one, BLOCK=1024)
     if out is not None:
         out.copy_(result)
         return out

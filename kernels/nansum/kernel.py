@@ -2,15 +2,36 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_nansum(x_ptr, out_ptr, rows, n, width, ACC: tl.constexpr, BLOCK: tl.constexpr):
+def wide(x):
+    # The bits of float32 numbers as float64, which the device stores but does not compute.
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    exponent = (b >> 23) & 255
+    # A subnormal number (or zero) counts units of 2 ** -149: as a float32 it has an exponent to be corrected by 149.
+    small = (b & 0x7FFFFF).to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    digits = tl.where(exponent == 0, small, b)
+    lifted = ((digits >> 23) & 255) + tl.where(exponent == 0, 896 - 149, 896)
+    lifted = tl.where(exponent == 255, 2047, lifted)
+    number = (lifted << 52) | ((digits & 0x7FFFFF) << 29)
+    return ((b & 0x80000000) << 32) | tl.where(small + exponent == 0, 0, number)
+
+
+@triton.jit
+def kernel_nansum(x_ptr, out_ptr, rows, n, width, ACC: tl.constexpr, BITS: tl.constexpr, BLOCK: tl.constexpr):
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         base = x_ptr + row.to(tl.int64) * width
         acc = tl.zeros([BLOCK], dtype=ACC)
         for start in range(0, n, BLOCK):
             k = start + tl.arange(0, BLOCK).to(tl.int64)
-            x = tl.load(base + k, mask=k < n, other=0).to(out_ptr.dtype.element_ty).to(ACC)
+            x = tl.load(base + k, mask=k < n, other=0)
+            if not BITS:
+                x = x.to(out_ptr.dtype.element_ty)
+            x = x.to(ACC)
             acc += tl.where(x == x, x, tl.zeros([BLOCK], dtype=ACC))
-        tl.store(out_ptr + row, tl.sum(acc, axis=0).to(out_ptr.dtype.element_ty))
+        total = tl.sum(acc, axis=0)
+        if BITS:
+            tl.store(out_ptr + row, wide(total))
+        else:
+            tl.store(out_ptr + row, total.to(out_ptr.dtype.element_ty))
 
 
 def wrapper(input, dim=None, keepdim=False, *, dtype=None):
@@ -51,5 +72,7 @@ def wrapper(input, dim=None, keepdim=False, *, dtype=None):
         padded[:, :n].copy_(x.reshape(rows, n))
     acc = tl.float32 if dtype.is_floating_point else tl.int64
     block = min(max(triton.next_power_of_2(max(n, 1)), 32), 1024)
-    kernel_nansum[(min(rows, 65535),)](padded, out, rows, n, width, ACC=acc, BLOCK=block)
+    bits = dtype == torch.float64
+    target = out.view(torch.int64) if bits else out
+    kernel_nansum[(min(rows, 65535),)](padded, target, rows, n, width, ACC=acc, BITS=bits, BLOCK=block)
     return out

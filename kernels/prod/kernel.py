@@ -2,13 +2,27 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
+def wide(x):
+    # The bits of float32 numbers as float64, which the device stores but does not compute.
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    exponent = (b >> 23) & 255
+    # A subnormal number (or zero) counts units of 2 ** -149: as a float32 it has an exponent to be corrected by 149.
+    small = (b & 0x7FFFFF).to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    digits = tl.where(exponent == 0, small, b)
+    lifted = ((digits >> 23) & 255) + tl.where(exponent == 0, 896 - 149, 896)
+    lifted = tl.where(exponent == 255, 2047, lifted)
+    number = (lifted << 52) | ((digits & 0x7FFFFF) << 29)
+    return ((b & 0x80000000) << 32) | tl.where(small + exponent == 0, 0, number)
+
+
+@triton.jit
 def multiply(a, b):
     return a * b
 
 
 @triton.jit
 def kernel_prod(x_ptr, out_ptr, rows, n, row_stride, per_program, BOOL: tl.constexpr, DT: tl.constexpr,
-                WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr):
+                WIDE: tl.constexpr, BITS: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr):
     pid = tl.program_id(0).to(tl.int64)
     for k in range(0, per_program):
         r = (pid * per_program + k) * BR + tl.arange(0, BR)
@@ -22,7 +36,10 @@ def kernel_prod(x_ptr, out_ptr, rows, n, row_stride, per_program, BOOL: tl.const
                 total = total * tl.where(mask, (x != 0).to(WIDE), one)
             else:
                 total = total * tl.where(mask, x.to(DT).to(WIDE), one)
-        tl.store(out_ptr + r, tl.reduce(total, 1, multiply), mask=r < rows)
+        y = tl.reduce(total, 1, multiply)
+        if BITS:
+            y = wide(y)
+        tl.store(out_ptr + r, y, mask=r < rows)
 
 
 def aligned(x):
@@ -66,8 +83,10 @@ def wrapper(input, dim=None, keepdim=False, *, dtype=None):
     rows = math.prod([sizes[d] for d in kept])
     n = math.prod([sizes[d] for d in reduced])
     row_stride = n
+    bits = dtype == torch.float64
+    target = result.view(torch.int64) if bits else result
     if n == 0:
-        x = result
+        x = target
     else:
         x = input.permute(kept + reduced) if rank > 0 else input
         x = x.reshape((rows, n))
@@ -83,7 +102,7 @@ def wrapper(input, dim=None, keepdim=False, *, dtype=None):
     blocks = triton.cdiv(rows, BR)
     per_program = triton.cdiv(blocks, 65535)
     grid = (triton.cdiv(blocks, per_program),)
-    wide = tl.float32 if dtype.is_floating_point else tl.int64
-    kernel_prod[grid](x, result, rows, n, row_stride, per_program, BOOL=dtype == torch.bool,
-                      DT=compute_dtype(dtype), WIDE=wide, BR=BR, BN=BN)
+    acc = tl.float32 if dtype.is_floating_point else tl.int64
+    kernel_prod[grid](x, target, rows, n, row_stride, per_program, BOOL=dtype == torch.bool,
+                      DT=compute_dtype(dtype), WIDE=acc, BITS=bits, BR=BR, BN=BN)
     return result
