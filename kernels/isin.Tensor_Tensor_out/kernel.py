@@ -33,13 +33,11 @@ def wrapper(elements, test_elements, *, assume_unique=False, invert=False, out):
     if n == 0:
         return out
     dtype = torch.result_type(elements, test_elements)
-    kind = tl.int64
-    if dtype == torch.bfloat16:
-        kind = tl.bfloat16
-    elif dtype == torch.float16:
-        kind = tl.float16
-    elif dtype.is_floating_point:
-        kind = tl.float32
+    kinds = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.int8: tl.int8, torch.uint8: tl.uint8,
+             torch.int16: tl.int16, torch.int32: tl.int32}
+    kind = tl.float32 if dtype.is_floating_point else tl.int64
+    if dtype in kinds:
+        kind = kinds[dtype]
     m = test_elements.numel()
     direct = out.is_contiguous() and out.storage_offset() * out.element_size() % 32 == 0
     res = out if direct else torch.empty(out.shape, dtype=out.dtype, device=out.device)
