@@ -43,3 +43,19 @@ def test_shipped_marks_belong_to_the_recorded_kernels() -> None:
     from bringup.mutation import recorded_candidates, stale_marks
 
     assert stale_marks(recorded_candidates(find_set("vpe-pe64")), load_equivalents()) == {}
+
+
+def test_shipped_marks_of_overloads_belong_to_the_librarys_kernels() -> None:
+    from bringup.candidate import Candidate
+    from bringup.mutation import stale_marks
+    from bringup.runs.starts import kernels_of
+    from bringup.suites import get_suite
+
+    folder = Path(__file__).parents[2] / "kernels"
+    names = [operator.name for operator in get_suite("aten").operators()]
+    kernels = {name: Candidate(source=text) for name, text in kernels_of(str(folder), names, folder).items()}
+    marks = load_equivalents()
+    marked = [name for name in kernels if any(mark.suite == "aten" for mark in marks.marks(name))]
+    assert marked
+    assert stale_marks({name: kernels[name] for name in marked}, marks, "aten") == {}
+    assert stale_marks({"take": kernels["take"]}, marks, "opinfo") != {}

@@ -102,7 +102,7 @@ def mutate(
     from bringup.mutation import report as make_report
     from bringup.mutation.view import show_survivors, survivors_page, tables
 
-    report = make_report(settings, results, marks, originals, stale_marks(kernels, marks))
+    report = make_report(settings, results, marks, originals, stale_marks(kernels, marks, suite))
     _write(out / "report.json", _dump(report.data()))
     _write(out / "survivors.md", survivors_page(report))
     if json_output:

@@ -26,6 +26,7 @@ class Mark(Record):
     reason: str = Field(min_length=10)
     mutator: str = ""  # for readers
     line: int | None = None  # for readers
+    suite: str = "opinfo"  # whose kernel it is: `take` is an operator of two suites
     note: str = ""  # for readers
 
 
@@ -46,9 +47,10 @@ class Equivalents:
         """Return the marks of one operator."""
         return self._marks.get(operator, [])
 
-    def stale(self, operator: str, digests: set[str]) -> list[Mark]:
-        """Return the marks of an operator that belong to none of these mutants."""
-        return [mark for mark in self.marks(operator) if not any(name.startswith(mark.mutant) for name in digests)]
+    def stale(self, operator: str, digests: set[str], suite: str = "opinfo") -> list[Mark]:
+        """Return the marks of a suite's operator that belong to none of these mutants."""
+        marks = [mark for mark in self.marks(operator) if mark.suite == suite]
+        return [mark for mark in marks if not any(name.startswith(mark.mutant) for name in digests)]
 
     def __len__(self) -> int:
         return sum(map(len, self._marks.values()))

@@ -39,12 +39,14 @@ def make_task(
     return Task(described, candidate, tuple(choose(mutants, limit, seed)))
 
 
-def stale_marks(kernels: Mapping[str, Candidate], equivalents: Equivalents) -> dict[str, tuple[str, ...]]:
-    """Return the marks, by operator, that belong to no mutant of these kernels: the kernel or a class has changed."""
+def stale_marks(
+    kernels: Mapping[str, Candidate], equivalents: Equivalents, suite: str = "opinfo"
+) -> dict[str, tuple[str, ...]]:
+    """Return a suite's marks, by operator, that belong to no mutant of these kernels: the kernel or a class has changed."""
     stale: dict[str, tuple[str, ...]] = {}
     for operator, candidate in kernels.items():
         if equivalents.marks(operator):
             digests = {mutant.digest for mutant in changed_copies(operator, candidate)}
-            if gone := equivalents.stale(operator, digests):
+            if gone := equivalents.stale(operator, digests, suite):
                 stale[operator] = tuple(mark.mutant for mark in gone)
     return stale
