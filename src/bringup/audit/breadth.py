@@ -100,6 +100,16 @@ ARGUMENTS = (
     Kind("rare", ("no elements", "for a list one", "no dimension"), number=1),
     Kind("indefinite", number=1),
     Kind("magnitudes", number=2),
+    Kind("gaps", ("transposed",), number=1),
+    Kind("limits", ("first operand", "above the largest", "the smallest"), number=1),
+    Kind("limits", ("first operand", "above the largest", "the smallest integer"), dtype="int32"),
+    Kind("singles", number=2),
+    Kind("words", number=2),
+    Kind("lone", (" in ", " of "), number=1),
+    Kind("dims", ("counted from the end",)),
+    Kind("edges", ("degrees 257",)),
+    Kind("accuracy", ("64x5",)),
+    Kind("masks", ("beside indices",)),
 )
 
 # What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.

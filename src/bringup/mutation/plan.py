@@ -42,7 +42,7 @@ def make_task(
 def stale_marks(
     kernels: Mapping[str, Candidate], equivalents: Equivalents, suite: str = "opinfo"
 ) -> dict[str, tuple[str, ...]]:
-    """Return a suite's marks, by operator, that belong to no mutant of these kernels: the kernel or a class has changed."""
+    """Return a suite's marks, by operator, that belong to no mutant of these kernels: a kernel or class has changed."""
     stale: dict[str, tuple[str, ...]] = {}
     for operator, candidate in kernels.items():
         if equivalents.marks(operator):

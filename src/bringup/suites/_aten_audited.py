@@ -75,14 +75,17 @@ def dtypes_wanted(facts: Overload, parent: Parent, seed: int) -> dict[str, list[
 def _family(facts: Overload, parent: Parent, family: str, dtype: str, seed: int, cap: int) -> Iterator[CaseInputs]:
     """Yield sound calls of the overload that one family's cases cause, different ones, public operators in turn."""
     seen: set[str] = set()
-    for public in _publics(facts, parent):
-        if len(seen) >= cap:
-            return
-        for case in _of_public(facts, parent, public, family, dtype, seed, cap):
-            form = signature_of(Recorded(facts.name, None, case.args, case.kwargs))
-            if form is not None and form not in seen:
-                seen.add(form)
-                yield case
+    # The first cases of a public operator may all be calls of another overload (`min(x)`, and not `min(x, dim)`): where
+    # they give too few of this one, the rest of the family is looked through.
+    for most in dict.fromkeys((cap, max(cap, FAMILIES[family]))):
+        for public in _publics(facts, parent):
+            if len(seen) >= cap:
+                return
+            for case in _of_public(facts, parent, public, family, dtype, seed, most):
+                form = signature_of(Recorded(facts.name, None, case.args, case.kwargs))
+                if form is not None and form not in seen:
+                    seen.add(form)
+                    yield case
 
 
 def _of_public(

@@ -55,7 +55,8 @@ WORDS = PromptWords(
     ),
     families=(  # those of `aten-audit`, but for those whose sentences speak of refusals and of a public `out=`
         "layout", "alignment", "sizes", "random", "empty", "shapes", "values", "promotion", "mixed", "accuracy",
-        "reference", "numbers", "matrices", "factors", "ranks", "scales",
+        "reference", "numbers", "matrices", "factors", "ranks", "scales", "scalars", "precisions", "pivots", "edges",
+        "lengths", "pairs", "offsets", "unlisted", "masks", "indefinite", "magnitudes", "gaps", "limits",
     ),
 )  # fmt: skip
 

@@ -16,7 +16,8 @@ from bringup.suites.audit._families import FAMILIES
 # settled before a call arrives at the device: spelling, defaults, refusals.
 FAMILIES_ASKED = (
     "layout", "empty", "values", "promotion", "out", "random", "accuracy", "reference", "factors", "matrices",
-    "options", "sizes", "dims", "mixed", "shapes", "numbers", "alignment", "ranks", "scales",
+    "options", "sizes", "dims", "mixed", "shapes", "numbers", "alignment", "ranks", "scales", "scalars", "precisions",
+    "pivots", "edges", "lengths", "pairs", "offsets", "unlisted", "masks", "indefinite", "magnitudes", "gaps", "limits",
 )  # fmt: skip
 # family -> most cases of an overload and dtype
 ASKED: dict[str, int] = {family: min(4, FAMILIES[family]) for family in FAMILIES_ASKED}

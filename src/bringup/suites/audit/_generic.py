@@ -9,6 +9,7 @@ from typing import Any, Literal
 from bringup.suites._opinfo_calls import REARRANGED_OPERATORS, Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._pool import Pool, distinct
+from bringup.suites.audit._signature import names_of
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import Leaf, shape_text, tensors
 
@@ -42,8 +43,12 @@ class Form:
             generated = list(self.entry.generate_args_kwargs(tensor, **given))
         except (IndexError, RuntimeError, TypeError):  # OpInfo's generator has nothing for this shape
             return
+        names = names_of(self.pool.subject.operator.signature)
         for args, kwargs in generated:
-            call = Call(self.sample.call.reference, (tensor, *args), {**kwargs, **given})
+            named = {**kwargs, **given}
+            if "keepdim" not in names:  # `count_nonzero`
+                named.pop("keepdim", None)
+            call = Call(self.sample.call.reference, (tensor, *args), named)
             words = f" over {dim}" if dim is not None else ""
             yield Draft(f"{shape_text(shape)}{words}", call, self.sample.variant, self.entry)
 

@@ -32,6 +32,7 @@ class Draft:
     plainly: bool = False  # results are small whole numbers, whatever is near them: held against PyTorch's own
     rounded: torch.dtype | None = None  # what data are rounded to first, so in the exact result too
     wide_out: bool = False  # its `out=` or `dtype=`, and so its result, may be of float64
+    doubled: bool = False  # one of its arguments is a tensor of float64 without dimension
     computed: torch.dtype | None = None  # what results are rounded to before they are stored in a wider `out=`
 
 

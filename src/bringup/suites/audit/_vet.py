@@ -66,7 +66,7 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
     if draft.fails:
         error = raised(draft.call)
         return replace(_case(draft, case, imprecise=False), raises=error) if error else None
-    if not _small_result(draft.call):
+    if not small_result(draft.call):
         return None
     try:
         result, given = _run(draft.call)
@@ -345,6 +345,7 @@ def _known(tensor: torch.Tensor, subject: Subject, draft: Draft) -> bool:
     name = str(tensor.dtype).removeprefix("torch.")
     known = name in DTYPES or name == "bool" or name in subject.facts.result_dtypes or name in subject.input_dtypes
     known = known or (draft.wide_out and tensor.dtype is torch.float64)
+    known = known or (draft.doubled and tensor.dtype is torch.float64 and not tensor.dim())
     return known and tensor.layout is torch.strided and not tensor.is_quantized
 
 
@@ -354,7 +355,7 @@ def _deep(result: Any) -> bool:
     return any(tensor.dim() > MOST_DIMENSIONS for tensor in found)
 
 
-def _small_result(call: Call) -> bool:
+def small_result(call: Call) -> bool:
     """Whether the result has no more elements than the cap, asked before it is computed.
 
     Memory that the host does not have must not be asked for: one host refuses it, another kills the process.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from bringup.suites._opinfo_samples import Sample
+from bringup.suites._opinfo_samples import Sample, seed_of, seeded
 from bringup.suites.audit._generic import Form, forms
 from bringup.suites.audit._pool import Pool, distinct
 from bringup.suites.audit._structure import among, structured
@@ -29,6 +29,10 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     if subject.dtype not in _RANGE or structured(subject.operator):
         return
     pool = Pool(subject)
+    # Drawn apart, so that what comes behind it keeps its values.
+    with seeded(seed_of(subject.seed, subject.operator.name, "audit.accuracy.few", subject.dtype)):
+        few = [draft for form in forms(subject, pool)[:1] if form.kind == "reduction" for draft in _few(form, subject)]
+    yield from few
     for form in forms(subject, pool)[:1]:
         yield from _reduced(form, subject) if form.kind == "reduction" else _elementwise(form, subject)
     for sample in spread(distinct(subject), 3):
@@ -86,6 +90,12 @@ def _reduced(form: Form, subject: Subject) -> Iterator[Draft]:
     ordinary = [replace(draft, what="41x600 over 1") for draft in form.reduction((41, 600), 1)]
     far = [_far_off(draft, subject) for draft in ordinary]
     yield from turns(ordinary, far)
+
+
+def _few(form: Form, subject: Subject) -> Iterator[Draft]:
+    """Lines of few numbers: there a rough mean is far from the right one, and what it is corrected by cancels."""
+    for draft in form.reduction((64, 5), 1):
+        yield replace(_far_off(draft, subject), what="64x5 over 1, far from zero", group="few")
 
 
 def _far_off(draft: Draft, subject: Subject) -> Draft:

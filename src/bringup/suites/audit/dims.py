@@ -28,6 +28,21 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     yield from turns(
         *(_of_place(place, [by_rank[rank] for rank in sorted(by_rank)]) for place, by_rank in found.items())
     )
+    yield from _from_the_end(subject)
+
+
+def _from_the_end(subject: Subject) -> Iterator[Draft]:
+    """Yield calls whose list of dimensions is counted from the end: each less the rank, if the results are the same."""
+    for sample in subject.samples:
+        rank = rank_of(sample.call)
+        for place, value in places(sample.call):
+            if not whole_numbers(value) or not all(0 <= dim < rank for dim in value) or len(value) < 2:
+                continue
+            if not 0 < elements((sample.call.args, sample.call.kwargs)) <= _LARGEST:
+                continue
+            call = with_value(sample.call, place, type(value)([dim - rank for dim in value]))
+            words = f"argument {place} counted from the end"
+            yield Draft(words, call, sample.variant, sample.entry, plain=sample.call, group=words)
 
 
 def _of_place(place: int | str, few: list[Sample]) -> Iterator[Draft]:

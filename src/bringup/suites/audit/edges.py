@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import torch
 
-from bringup.suites.audit._generic import forms
+from bringup.suites.audit._generic import Form, forms
 from bringup.suites.audit._pool import Pool
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged
@@ -34,11 +34,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
             ("between, of degrees up to 7", _NEAR, _DEGREES[:6], False),
             ("between, of degree 200", _NEAR, (200,), False),
         ):  # fmt: skip
-            pairs = torch.cartesian_prod(torch.tensor(values), torch.tensor(degrees, dtype=torch.float32))
-            x, n = (column.clone().to(dtype) for column in pairs.unbind(1))
-            call = form.elementwise((len(pairs),)).call
-            tensors = exchanged(call, {left.index: x, right.index: n})
-            yield replace(form.elementwise((1,)), what=what, call=tensors, group=what, plainly=plain)
+            yield _of_pairs(form, what, values, degrees, plain)
         x, n = torch.tensor(_AT, dtype=dtype), torch.tensor(_DEGREES, dtype=dtype)
         for what, count, new in (
             ("degree 201 as a number", len(x), {left.index: x, right.index: 201}),
@@ -46,3 +42,14 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         ):
             call = exchanged(form.elementwise((count,)).call, new)
             yield replace(form.elementwise((1,)), what=what, call=call, group=what, plainly=plainly)
+        # Beyond what any bound on steps, or a counter in a half precision, lets pass.
+        yield _of_pairs(form, "between, of degrees 257 to 600", _NEAR, (257, 300, 511, 600), False)
+
+
+def _of_pairs(form: Form, what: str, values: Sequence[float], degrees: Sequence[int], plainly: bool) -> Draft:
+    """Return the call with every value at every degree."""
+    left, right = form.leaves
+    pairs = torch.cartesian_prod(torch.tensor(values), torch.tensor(degrees, dtype=torch.float32))
+    x, n = (column.clone().to(left.tensor.dtype) for column in pairs.unbind(1))
+    call = exchanged(form.elementwise((len(pairs),)).call, {left.index: x, right.index: n})
+    return replace(form.elementwise((1,)), what=what, call=call, group=what, plainly=plainly)

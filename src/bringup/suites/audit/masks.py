@@ -17,6 +17,30 @@ _INDICES = (torch.int64, torch.int32)
 def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield samples of operators that take a list of indices, one of which becomes a mask."""
     yield from turns(_masked(subject, lone=False), _masked(subject, lone=True))
+    yield from _beside_two(subject)
+
+
+def _beside_two(subject: Subject) -> Iterator[Draft]:
+    """Yield a mask beside indices of two dimensions, whose first length is not the number of its true elements."""
+    for sample in shuffled(subject.samples):
+        call = sample.call
+        data = next((value for value in call.args if isinstance(value, torch.Tensor)), None)
+        for place, value in enumerate(call.args):
+            if data is None or not _indices(value) or data.dim() < 2 or data.shape[0] < 3 or not data.shape[1]:
+                continue
+            count = data.shape[0] - 1
+            mask = torch.ones(data.shape[0], dtype=torch.bool)
+            mask[torch.randint(0, data.shape[0], ())] = False
+            other = torch.randint(0, data.shape[1], (4, count))
+            rest = [_single(item) if isinstance(item, torch.Tensor) else item for item in call.args[place + 1 :]]
+            args = (*call.args[:place], type(value)([mask, other]), *rest)
+            words = "a mask beside indices of two dimensions"
+            yield Draft(words, Call(call.reference, args, call.kwargs), sample.variant, sample.entry, group=words)
+
+
+def _single(values: torch.Tensor) -> torch.Tensor:
+    """The first of the values for all places: it fits any indices, and places may be written twice."""
+    return values.reshape(-1)[:1].reshape([])
 
 
 def _masked(subject: Subject, lone: bool) -> Iterator[Draft]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from bringup.suites.audit._spoilt import rank_of
 from bringup.suites.audit._subject import Draft, Subject
 
 # operator -> keywords; found with `bringup audit vacuity`: without them every result of the operator has one shape
@@ -17,7 +18,9 @@ _UNUSED: Mapping[str, tuple[dict[str, Any], ...]] = {
 def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield a sample with each of the options."""
     for options in _UNUSED.get(subject.operator.name, ()):
-        for sample in subject.samples[-1:]:
+        last = subject.samples[-1:]
+        ranks = {rank_of(sample.call): sample for sample in subject.samples}  # another rank may be another shape
+        for sample in [*last, *(s for rank, s in ranks.items() if rank not in {rank_of(one.call) for one in last})]:
             call = replace(sample.call, kwargs={**sample.call.kwargs, **options})
             what = ", ".join(f"{name}={value}" for name, value in options.items())
             yield Draft(what, call, sample.variant, sample.entry)

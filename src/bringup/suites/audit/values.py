@@ -34,11 +34,22 @@ def drafts(subject: Subject) -> Iterator[Draft]:
             # Drawn apart, so that what comes behind it keeps its values.
             with seeded(seed_of(subject.seed, subject.operator.name, "audit.values.integers", subject.dtype)):
                 found = [*_magnitudes(subject, pool, chosen), *_golden(subject, chosen)]
+            with seeded(seed_of(subject.seed, subject.operator.name, "audit.values.forms", subject.dtype)):
+                found += [
+                    draft for sample in _other_forms(subject, chosen) for draft in _magnitudes(subject, pool, [sample])
+                ]
             yield from found
         elif not again and takes_nonfinite(subject.operator):
             with seeded(seed_of(subject.seed, subject.operator.name, "audit.values.largest", subject.dtype)):
                 found = list(_filled(subject, pool, max(chosen, key=_elements), LARGEST, _largest))
             yield from (draft for draft in found if _computes_nothing(draft.call))
+
+
+def _other_forms(subject: Subject, chosen: list[Sample]) -> list[Sample]:
+    """Return a sample of each variant (`max(x)`, `max(x, dim)`) but that of the largest, which has had its turn."""
+    first = max(chosen, key=_elements).variant
+    several = [s for s in distinct(subject) if any(leaf.tensor.numel() > 1 for leaf in subject.data(s.call))]
+    return [*{sample.variant: sample for sample in several if sample.variant != first}.values()]
 
 
 def _fills(subject: Subject) -> Iterator[tuple[str, Fill]]:

@@ -1,0 +1,42 @@
+"""Family `singles`: tensors of float64 without dimension beside data of floating point, as NumPy's numbers become.
+
+They do not widen the data, so a chip without float64 can serve them: it reads the number's bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+
+from bringup.suites.audit._generic import forms
+from bringup.suites.audit._pool import Pool, distinct
+from bringup.suites.audit._structure import takes_nonfinite
+from bringup.suites.audit._subject import Draft, Subject
+from bringup.suites.audit._tree import exchanged
+from bringup.suites.audit._vet import dense_results
+
+_VALUES = (1.2345678901234567, float("inf"), 1e300, -0.75, float("nan"), -0.0)
+# PyTorch wants data of one dtype; what its CPU kernels take besides is no rule.
+_ALIKE = ("Deep Learning", "Linear Algebra")
+
+
+def drafts(subject: Subject) -> Iterator[Draft]:
+    """Yield one such tensor in place of one of two tensors or more, where the results are not of float64."""
+    if subject.operator.category in _ALIKE or not subject.torch_dtype.is_floating_point:
+        return
+    made = [form for form in forms(subject, Pool(subject)) if form.kind == "binary"]
+    patterns = [made[0].elementwise((3, 5))] if made else []
+    patterns += [Draft("", s.call, s.variant, s.entry) for s in distinct(subject)] if not made else []
+    values = [value for value in _VALUES if math.isfinite(value) or takes_nonfinite(subject.operator)]
+    for number, value in enumerate(values):
+        for pattern in patterns:
+            data = subject.data(pattern.call)
+            for leaf in (data[-1], *data[: number == 0]) if len(data) > 1 else ():
+                call = exchanged(pattern.call, {leaf.index: torch.tensor(value, dtype=torch.float64)})
+                found = dense_results(call)
+                if found is None or any(one.dtype is torch.float64 for one in found[1]):
+                    continue
+                words = f"{leaf.place} 0-d float64 {value}".replace("-0.", "minus 0.")
+                yield Draft(words, call, pattern.variant, pattern.entry, group=words, doubled=True)
