@@ -317,3 +317,27 @@ def wrapper(x):
     assert made("torch.int32: tl.int32", "torch.int32: tl.int64")
     assert made("(torch.int16, torch.float16)", "(torch.int16,)")
     assert not made("(torch.int16, torch.float16)", "(torch.float16,)")
+
+
+def test_numbers_whose_neighbour_says_the_same_are_left_alone() -> None:
+    source = """
+def aligned(x):
+    return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+def wrapper(x, mode=0, dim=1):
+    if dim >= 3.4e38 or dim >= 2.5 or dim % 7 == 0:
+        return aligned(x)
+    return x
+"""
+    texts = {m.source for m in mutants_of("op", Candidate(source=source))}
+
+    def made(old: str, new: str) -> bool:
+        assert old in source
+        return source.replace(old, new, 1) in texts
+
+    assert not made("% 32 == 0", "% 32 == 1")
+    assert made("% 7 == 0", "% 7 == 1")
+    assert not made("mode=0", "mode=1")  # it is not read
+    assert made("dim=1", "dim=0")
+    assert not made("3.4e38 or", "(3.4e38) + 1 or")
+    assert made("2.5", "(2.5) + 1") or made("2.5", "2.5 + 1")

@@ -64,6 +64,9 @@ class BoundOffByOne(Mutator):
             if len(node.ops) == 1 and isinstance(node.ops[0], _ORDERS):
                 right = module.comparison(node).operands[1]
                 for step in (-1, 1):
+                    value = number(node.comparators[0])
+                    if isinstance(value, float) and value + step == value:
+                        continue  # 1e38 - 1 is 1e38
                     text = _moved(node.comparators[0], step, module.atom(node.comparators[0], right))
                     note = f"bound {module.code(right)} becomes {text}"
                     yield Change(node, (Edit(right, text),), note)

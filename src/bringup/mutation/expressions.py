@@ -109,7 +109,32 @@ class ConstantNudged(Mutator):
         if isinstance(parent, ast.Call):
             # also int("3"), float("inf"): never numbers
             return called(parent) in {"tl.program_id", "tl.num_programs"}
-        return False
+        if isinstance(parent, ast.arguments):
+            return _unread(module, parent, node)
+        return isinstance(parent, ast.Compare) and _remainder(module, parent)
+
+
+def _unread(module: SourceModule, arguments: ast.arguments, default: ast.Constant) -> bool:
+    """Whether a default is that of an argument which nothing reads."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+    pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+    names = {argument.arg for argument, found in pairs if found is default}
+    return not any(name.id in names and isinstance(name.ctx, ast.Load) for name in module.nodes(ast.Name))
+
+
+def _remainder(module: SourceModule, node: ast.Compare) -> bool:
+    """Whether a comparison asks for the rest of an address: `x.storage_offset() * x.element_size() % 32 == 0`.
+
+    With any other rest the tensor is always copied, unless its elements have one byte.
+    """
+    left = node.left
+    return (
+        isinstance(left, ast.BinOp)
+        and isinstance(left.op, ast.Mod)
+        and isinstance(left.left, ast.BinOp)
+        and _address(module, left.left)
+    )
 
 
 class MinMaxSwapped(Mutator):
