@@ -36,7 +36,7 @@ def test_what_a_dtype_just_holds_is_taken_and_what_it_does_not_is_refused() -> N
         wide = torch.full(size, fill_value, **{**kwargs, "dtype": torch.int64})
         return wide.to(kwargs.get("dtype") or torch.int64)
 
-    assert noticed(family("fill", "limits", "int32"), late) == ["limits: argument value the smallest integer"]
+    assert noticed(family("fill", "limits", "int32"), late) == ["limits: argument value at the smallest integer"]
     assert [title for title in noticed(family("full", "limits", "int32"), lax) if "refused" in title]
 
 

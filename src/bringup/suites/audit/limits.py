@@ -109,7 +109,7 @@ def _beyond(dtype: torch.dtype) -> list[tuple[str, float]]:
 def _within(dtype: torch.dtype) -> list[tuple[str, float]]:
     info = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
     kind = "number" if dtype.is_floating_point else "integer"
-    return [(f"the smallest {kind}", info.min), (f"the largest {kind}", info.max)]
+    return [(f"at the smallest {kind}", info.min), (f"at the largest {kind}", info.max)]
 
 
 def _moved(call: Call, number: float) -> bool:
