@@ -279,6 +279,14 @@ async def test_wrong_kernels_are_found_out(bench: Bench, suite: AtenSuite, what:
     assert (verdict.kind, verdict.guard) == (kind, guard), (verdict.case, verdict.summary, verdict.exception)
 
 
+def test_running_statistics_are_written_whatever_the_schema_says(suite: AtenSuite) -> None:
+    """The schema of `native_batch_norm` marks nothing as written."""
+    operator = suite.operator("native_batch_norm")
+    assert not operator.writes
+    assert operator.mutates
+    assert not suite.operator("native_group_norm").mutates
+
+
 # Commands --------------------------------------------------------------------------------------------------------
 
 

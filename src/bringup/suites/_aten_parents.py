@@ -51,6 +51,13 @@ def doubles() -> frozenset[str]:
     return frozenset(named.split())
 
 
+@cache
+def mutating() -> frozenset[str]:
+    """Return the overloads that write arguments which their schema does not mark as written."""
+    named: str = _data()["mutate"]  # type: ignore[assignment]
+    return frozenset(named.split())
+
+
 def meanings_of(facts: Overload) -> list[str]:
     """Return what an overload's schema does not say: numbers that stand for names, results beside the first one."""
     packet, parameters = facts.name.partition(".")[0], {*facts.positional, *facts.keywords}

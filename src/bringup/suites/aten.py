@@ -14,7 +14,7 @@ from bringup.suites import _aten
 from bringup.suites._added import added_cases, drawn_of_added, with_added
 from bringup.suites._additions import Additions, additions_for
 from bringup.suites._aten_facts import AtenSurvey, Overload, read_aten
-from bringup.suites._aten_parents import Parent, needs_of, parent_of
+from bringup.suites._aten_parents import Parent, mutating, needs_of, parent_of
 from bringup.suites._base import CaseInputs, ListedSuite
 from bringup.suites._cache import Progress, cache_directory, keep, load_survey_file, run_module, torch_build
 from bringup.suites._digest import source_digest
@@ -249,7 +249,7 @@ def operator_of(facts: Overload, suite: str) -> Operator:
         ),
         exclusion="random: PyTorch's generator decides on the values" if facts.random else None,
         needs=needs_of(facts.name),
-        mutates=facts.mutates,
+        mutates=facts.mutates or facts.name in mutating(),
         writes=facts.writes,
         moves=parent.same and parent.public in _aten.MOVERS,
         indexed=parent.same and parent.public in _aten.INDEXED,
