@@ -188,3 +188,14 @@ def test_whole_numbers_are_those_of_the_narrowest_integers(
     held: Any = [(str(number), torch.zeros((), dtype=dtype)) for number, dtype in enumerate(tensors)]
     case: Any = SimpleNamespace(inputs=SimpleNamespace(case=SimpleNamespace(dtype=of_case)), tensors=held)
     assert _dtype(case) is expected
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_scales_that_say_the_sizes_again_stay_where_elements_are_picked_by_them(moves: bool) -> None:
+    """PyTorch's kernels of `upsample_nearest2d` disagree on others; interpolation computes with them."""
+    signature = "up(Tensor self, SymInt[2] output_size, float? scales_h=None, float factor=1.5) -> Tensor"
+    operator = SimpleNamespace(signature=signature, moves=moves)
+    rerun: Any = SimpleNamespace(operator=operator, parameters=frozenset())
+    case: Any = SimpleNamespace(args=(None, [8, 8], 2.0, 0.5), kwargs={})
+    found = _places(rerun, case, lambda value: type(value) is float)
+    assert [number for number, _ in found] == ([0.5] if moves else [2.0, 0.5])

@@ -30,6 +30,9 @@ CALLS = 3  # of the reference for one number
 FEW = 1 << 10  # elements of a case with other whole numbers
 NARROW = 32  # bits of an integer below which PyTorch cuts whole numbers to it, each operator in its own way
 CHOICES = re.compile(r"(\w+_)?(mode|reduction)")  # parameters whose whole numbers name one of a few ways
+# Parameters that say once more what the sizes of a result say. Where elements are picked by them, and
+# they say otherwise, PyTorch's kernels for small and for large results disagree (`upsample_nearest2d`).
+SCALES = re.compile(r"scales(_[dhw])?")
 
 ALL = "all numbers"
 NEAR = ("one number", ALL)
@@ -136,9 +139,13 @@ class Numbers(Redraw):
     def _near(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
         if what == ALL:
             numbers = _numbers([case.args, case.kwargs])
-            if len(numbers) < 2:
+            names = _names(rerun, case, _is_number)
+            kept = (
+                [_says_sizes(rerun, name) for name in names] if len(names) == len(numbers) else [False] * len(numbers)
+            )
+            if kept.count(False) < 2:
                 return None
-            new = [_other(number, chance) for number in numbers]
+            new = [n if stays else _other(n, chance) for n, stays in zip(numbers, kept, strict=True)]
             args, kwargs = _exchanged([case.args, case.kwargs], iter(new))
         else:
             places = _places(rerun, case, _is_number)
@@ -215,7 +222,13 @@ def _places(
     left = [(name, value) for name, value in _defaults(rerun).items() if is_one(value) and name not in case.kwargs]
     found = [(name, number, among(place)) for place, (name, number) in enumerate(zip(names, numbers, strict=True))]
     found += [(name, value, beside(name)) for name, value in left]
-    return [(number, put) for name, number, put in found if not CHOICES.fullmatch(name)]
+    return [
+        (number, put) for name, number, put in found if not CHOICES.fullmatch(name) and not _says_sizes(rerun, name)
+    ]
+
+
+def _says_sizes(rerun: Rerunner, name: str) -> bool:
+    return SCALES.fullmatch(name) is not None and bool(rerun.operator.moves)
 
 
 def _names(rerun: Rerunner, case: CaseJudge, is_one: Callable[[Any], bool]) -> list[str]:
