@@ -21,6 +21,7 @@ from bringup.accuracy import copy_arguments
 from bringup.candidate import Candidate
 from bringup.config import NO_CACHE, JudgeConfig, load_config
 from bringup.errors import EnvironmentFault, UnknownOperator
+from bringup.library import Library
 from bringup.linter import lint
 from bringup.prompts import first_prompt
 from bringup.runs.starts import starting_kernels
@@ -310,6 +311,17 @@ def test_an_overloads_kernel_starts_the_public_operator_whose_work_it_does(tmp_p
     served = {name: text.splitlines()[0].split()[5].rstrip(",") for name, text in found.items()}
     assert served == {"svd": "aten::_linalg_svd.U", "cos": "aten::cos.out", "max": "aten::max"}
     assert all("def wrapper(" in text for text in found.values())
+
+
+def test_a_librarys_kernel_starts_a_captured_overload_as_it_is(suite: AtenSuite, tmp_path: Path) -> None:
+    kernels = Path(__file__).parents[2] / "kernels"
+    chosen = [
+        suite.operator(name).model_copy(update={"suite": "captured:calls.json"}) for name in ("cos.out", "mse_loss.out")
+    ]
+    config = load_config(None, {"refine_from": str(kernels)})
+    found = starting_kernels(config, chosen, tmp_path)
+    assert found == {"cos.out": Library.open(kernels).source(Library.open(kernels).of("cos.out")[0])}
+    assert starting_kernels(config, chosen[1:], tmp_path) == {}
 
 
 def test_a_survey_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from bringup.clients.recording import RecordingSet, find_set, recorded_starts, s
 from bringup.config import RunConfig
 from bringup.errors import ConfigError
 from bringup.library import Library
+from bringup.library.adding import OVERLOAD_SUITES
 from bringup.operators import Operator
 from bringup.store import find_run, open_run
 from bringup.suites import get_suite
@@ -35,7 +36,7 @@ def starting_kernels(config: RunConfig, operators: Iterable[Operator], root: Pat
     for op in operators:
         there = [name for name in relatives.get(op.name, ()) if name in found]
         own = next((name for name in (op.name, op.start) if name in found), None)
-        if own is not None and _is_library(config.refine_from) and op.suite != _OVERLOADS:
+        if own is not None and _is_library(config.refine_from) and not _is_overload(op):
             there = there or [own]  # libraries hold overloads: their `max` is not `torch.max`
             own = None
         if own is not None:
@@ -45,12 +46,17 @@ def starting_kernels(config: RunConfig, operators: Iterable[Operator], root: Pat
     return starts
 
 
+def _is_overload(op: Operator) -> bool:
+    """Whether an operator is an overload, and a kernel of a library has its contract."""
+    return op.suite.partition(":")[0] in OVERLOAD_SUITES
+
+
 def _working_overloads(operators: Iterable[Operator]) -> dict[str, list[str]]:
     """Return, for each public operator, the overloads of the one function of suite `aten` that does its work.
 
     Those with `out=` come first. Operators that several functions make have none.
     """
-    public = [op for op in operators if op.suite != _OVERLOADS and op.overloads]
+    public = [op for op in operators if not _is_overload(op) and op.overloads]
     if not public:
         return {}
     known: dict[str, list[str]] = {}
@@ -82,7 +88,7 @@ def _told(overload: str, source: str) -> str:
 def kernels_of(source: str, operators: Iterable[str], root: Path) -> dict[str, str]:
     """Return the kernels to start from: `OP.py` of a folder, a kernel library, a shipped set of recordings, a run.
 
-    Operators without one start from scratch. Raises ConfigError when there is none of any.
+    Operators without one start from scratch. Raises ConfigError when there is none of any, and it is no library.
     """
     folder = Path(source)
     found: dict[str, str] = {}
@@ -109,6 +115,6 @@ def kernels_of(source: str, operators: Iterable[str], root: Path) -> dict[str, s
             for name, summary in run.summaries().items():
                 if name in wanted and summary.candidate:
                     found[name] = run.blob(summary.candidate)
-    if not found:
+    if not found and not _is_library(source):
         raise ConfigError(f"refine_from {source}", "has no kernel of the chosen operators", "files are named OP.py")
     return found
