@@ -143,7 +143,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             self._calls[known[0]][1][phase] += 1
             return
         self._examined[form, numbers] += 1
-        call = self._call(name, device, args, kwargs)
+        call = self._call(name, device, args, kwargs, _drawn_over(operator, args))
         key = call.key
         if key not in self._calls:
             self._calls[key] = call, Counter()
@@ -157,7 +157,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             return "backward"
         return "optimizer" if self._optimizing else "forward"
 
-    def _call(self, name: str, device: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+    def _call(
+        self, name: str, device: str, args: Sequence[Any], kwargs: Mapping[str, Any], drawn_over: torch.Tensor | None
+    ) -> Call:
         tensors: list[Tensor] = []
         storages: list[Storage] = []
         places: dict[int, int] = {}
@@ -176,7 +178,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
                         offset=value.storage_offset(),
                         storage=places[source._cdata],
                         host=value.device.type != device,
-                        values=describe(value),
+                        values=describe(value.new_empty(0) if value is drawn_over else value),
                     )
                 )
                 return {"tensor": len(tensors) - 1}
@@ -213,6 +215,15 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             temporary.write_bytes(data)
             temporary.replace(file)
         return digest
+
+
+def _drawn_over(operator: Any, args: Sequence[Any]) -> torch.Tensor | None:
+    """Return the tensor that a random operator fills: what was there, often fresh memory, is read by nobody."""
+    first = operator._schema.arguments[0] if operator._schema.arguments else None
+    written = first is not None and first.alias_info is not None and first.alias_info.is_write
+    if written and torch.Tag.nondeterministic_seeded in operator.tags and isinstance(args[0], torch.Tensor):
+        return args[0]
+    return None
 
 
 def _device_of(tensors: Sequence[torch.Tensor], kwargs: Mapping[str, Any]) -> str:
