@@ -453,9 +453,12 @@ def test_reading_and_writing_is_lossless(folder: Path, tmp_path: Path) -> None:
     assert merged([("a", capture)]).calls == capture.calls
 
 
-def test_what_a_random_fill_finds_in_memory_is_not_recorded(tmp_path: Path) -> None:
+def test_what_a_fill_finds_in_memory_is_not_recorded(tmp_path: Path) -> None:
     """It is fresh memory as a rule: two captures of a seeded program are the same file."""
     for number, found in enumerate((torch.zeros(3, 4), torch.arange(12.0).reshape(3, 4))):
         with bringup.capture(tmp_path / f"{number}.json"):
-            torch.nn.init.normal_(found)
+            for fill in (torch.nn.init.normal_, torch.nn.init.zeros_, torch.nn.init.ones_):
+                fill(found.clone())
     assert (tmp_path / "0.json").read_bytes() == (tmp_path / "1.json").read_bytes()
+    fills = [call for call in read_capture(tmp_path / "0.json").calls if call.overload in ("zero_", "fill_.Scalar")]
+    assert [call.tensors[0].values.kind for call in fills] == ["normal", "normal"]

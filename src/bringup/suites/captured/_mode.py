@@ -27,13 +27,14 @@ from bringup.suites.captured._file import (
     data_folder,
     write_capture,
 )
-from bringup.suites.captured._values import describe
+from bringup.suites.captured._values import describe, ordinary
 
 MOST_VALUES = 3  # calls that differ in nothing but values: this many are looked at
 MOST_NUMBERS = 8  # calls that differ in Python floats only (step sizes, say): this many are kept
 SAVE_SECONDS = 1.0  # between two writes of the file, and so much of its time at most
 SAVE_SHARE = 0.05
 
+_FILLS = ("aten::fill_", "aten::zero_")  # beside random ones
 _PLAIN = {getattr(torch, name): name for name in ITEMSIZE}
 
 
@@ -143,7 +144,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             self._calls[known[0]][1][phase] += 1
             return
         self._examined[form, numbers] += 1
-        call = self._call(name, device, args, kwargs, _drawn_over(operator, args))
+        call = self._call(name, device, args, kwargs, _filled(operator, args))
         key = call.key
         if key not in self._calls:
             self._calls[key] = call, Counter()
@@ -158,7 +159,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         return "optimizer" if self._optimizing else "forward"
 
     def _call(
-        self, name: str, device: str, args: Sequence[Any], kwargs: Mapping[str, Any], drawn_over: torch.Tensor | None
+        self, name: str, device: str, args: Sequence[Any], kwargs: Mapping[str, Any], filled: torch.Tensor | None
     ) -> Call:
         tensors: list[Tensor] = []
         storages: list[Storage] = []
@@ -178,7 +179,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
                         offset=value.storage_offset(),
                         storage=places[source._cdata],
                         host=value.device.type != device,
-                        values=describe(value.new_empty(0) if value is drawn_over else value),
+                        values=ordinary(value) if value is filled else describe(value),
                     )
                 )
                 return {"tensor": len(tensors) - 1}
@@ -217,13 +218,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         return digest
 
 
-def _drawn_over(operator: Any, args: Sequence[Any]) -> torch.Tensor | None:
-    """Return the tensor that a random operator fills: what was there, often fresh memory, is read by nobody."""
-    first = operator._schema.arguments[0] if operator._schema.arguments else None
-    written = first is not None and first.alias_info is not None and first.alias_info.is_write
-    if written and torch.Tag.nondeterministic_seeded in operator.tags and isinstance(args[0], torch.Tensor):
-        return args[0]
-    return None
+def _filled(operator: Any, args: Sequence[Any]) -> torch.Tensor | None:
+    """Return the tensor that a call fills: what was there, often fresh memory, nobody reads."""
+    schema = operator._schema
+    written = (
+        schema.arguments and schema.arguments[0].alias_info is not None and schema.arguments[0].alias_info.is_write
+    )
+    fills = schema.name in _FILLS or torch.Tag.nondeterministic_seeded in operator.tags
+    return args[0] if written and fills and args and isinstance(args[0], torch.Tensor) else None
 
 
 def _device_of(tensors: Sequence[torch.Tensor], kwargs: Mapping[str, Any]) -> str:

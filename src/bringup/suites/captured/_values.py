@@ -43,6 +43,13 @@ def describe(tensor: torch.Tensor) -> Values:
         )
 
 
+def ordinary(tensor: torch.Tensor) -> Values:
+    """Return statistics of ordinary values of a tensor's dtype, whatever its own are."""
+    if tensor.dtype.is_floating_point:
+        return Values(kind="normal", low=-4.0, high=4.0, spread=1.0)
+    return Values(kind="integers", low=0, high=1 if tensor.dtype is torch.bool else 100)
+
+
 def _of_floats(tensor: torch.Tensor) -> Values:
     flat = tensor.detach().reshape(-1).to("cpu", torch.float64)
     count = flat.numel()
