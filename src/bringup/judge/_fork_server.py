@@ -113,6 +113,7 @@ def _warm_up(role: str, target: Target) -> Sandbox:
     extra: tuple[str, ...] = ()
     torch.set_num_threads(1)
     torch.broadcast_shapes((1,), (1,))  # OpInfo's samples and wrappers ask: the first time imports SymPy
+    torch.cpu._is_avx2_supported()  # PyTorch looks the processor up at the first need, in /proc, which guests lack
     if role == "referee":
         from bringup.judge import _referee  # noqa: F401
         from bringup.suites._opinfo_import import import_opinfo
