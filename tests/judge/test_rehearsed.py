@@ -165,6 +165,8 @@ HONEST = {
         f"{HEAD}    busy.append(1)\n    try:\n        return double(input, len(busy))\n"
         "    finally:\n        busy.pop()\n\n\ndef double(input, flags):\n",
     ).replace("(triton.cdiv(n, 16),)", "(triton.cdiv(n, 16) * flags,)"),
+    "a class of its own": "import dataclasses\n\n\n@dataclasses.dataclass\nclass Launch:\n    block: int = 16\n\n\n"
+    + DOUBLE.replace("BLOCK=16)", "BLOCK=Launch().block)"),
     "garbage that is collected": "import gc\nkept = []\n"
     + DOUBLE.replace(HEAD, f"{HEAD}    kept.append(input)\n    len(kept) % 7 or kept.clear() or gc.collect()\n"),
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import math
+import sys
 import types
 from typing import Any
 
@@ -32,6 +33,7 @@ def load(source: str) -> types.ModuleType:
     module = types.ModuleType("candidate")
     module.__file__ = FILENAME
     module.__dict__.update(provided_names())
+    sys.modules[module.__name__] = module  # where dataclasses and others look for the module of a class
     # The candidate is untrusted; this runs in an isolated worker only.
     exec(compile(tree, FILENAME, "exec"), module.__dict__)
     return module

@@ -6,6 +6,7 @@ import ast
 import inspect
 import linecache
 import math
+import sys
 import threading
 import types
 from collections.abc import Callable, Sequence
@@ -123,7 +124,12 @@ class Kernel:
         module.__file__ = path
         provided = {"torch": torch, "triton": triton, "tl": tl, "math": math, "libdevice": libdevice}
         module.__dict__.update(provided)
-        exec(compile(ast.parse(text, path), path, "exec"), module.__dict__)
+        sys.modules[module.__name__] = module  # where dataclasses and others look for the module of a class
+        try:
+            exec(compile(ast.parse(text, path), path, "exec"), module.__dict__)
+        except BaseException:
+            del sys.modules[module.__name__]
+            raise
         return module
 
 
