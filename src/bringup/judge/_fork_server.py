@@ -62,6 +62,7 @@ def main() -> None:
                 os._exit(0)
         for descriptor in descriptors:
             os.close(descriptor)
+        del message, descriptors, descriptor, pid  # what a later child is forked from says nothing of earlier ones
 
 
 def _paths() -> list[str]:
@@ -209,13 +210,15 @@ def serve_spawns(descriptor: int, sandbox: Sandbox, body: Callable[[int], None])
         sock, output, status, scratch = descriptors
         answer: dict[str, Any]
         try:
-            pid, isolation = spawn(sandbox, Limits(**limits), (sock, output, status, scratch), body)
-            answer = {"pid": pid, "isolation": isolation}
+            made = spawn(sandbox, Limits(**limits), (sock, output, status, scratch), body)
+            answer = dict(zip(("pid", "isolation"), made, strict=True))
+            del made
         except SandboxFault as error:
             answer = {"fault": str(error)}
         for d in descriptors:
             os.close(d)
         requests.sendall(json.dumps(answer).encode() + b"\n")
+        del message, descriptors, limits, sock, output, status, scratch, answer, d  # as above
 
 
 SERVICES: dict[str, Callable[[list[int], Sandbox, Target], None]] = {
