@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -11,6 +12,8 @@ from judge_bench import Bench
 
 from bringup.candidate import Candidate
 from bringup.config import NO_CACHE, JudgeConfig
+from bringup.judge._rehearsal import laid_out
+from bringup.judge.calling import Caller
 from bringup.judge.guards import IDS
 from bringup.operators import DTYPES
 from bringup.suites import get_suite
@@ -102,6 +105,60 @@ def with_number(top: str, line: str, number: str) -> str:
     source = DOUBLE.replace("(x, y, n, BLOCK", "(x, y, n, more, BLOCK").replace("v + v,", "v + v + 0 * more,")
     source = source.replace("(x, y, n, more, BLOCK=16)", f"(x, y, n, int({number}), BLOCK=16)")
     return top + source.replace(HEAD, f"{HEAD}    {line or 'pass'}\n")
+
+
+# Everything about a call that is not the wrapper's own: the functions below it, their variables, what it was told, what
+# is known of memory.
+SIGHT = """
+import hashlib
+import json
+import sys
+
+calls = []
+
+
+def sight():
+    frame, found = sys._getframe(), []
+    while frame is not None:
+        if not frame.f_code.co_filename.endswith("candidate.py"):
+            told = frame.f_locals.get("request")
+            told = sorted(told) if isinstance(told, dict) else None
+            code = frame.f_code
+            found.append([code.co_filename, code.co_name, frame.f_lineno, sorted(frame.f_locals), told])
+        frame = frame.f_back
+    memory = vars(triton.runtime.driver.active.frontend.handles)
+    found.append(sorted([name, type(value).__name__, bool(value)] for name, value in memory.items()))
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+"""
+
+
+class NoDevice:
+    def execute(self, command: Any, body: Any) -> None:
+        return None
+
+
+def seen_in_a_sealed_call() -> str:
+    """What a wrapper sees of the first call of its process, where that is a sealed one."""
+    tensor = {"t": 0, "dtype": "float32", "shape": [3], "stride": [1], "offset": 0}
+    request = {"args": {"tuple": [tensor]}, "kwargs": {"dict": []}, "sizes": [12], "bases": laid_out([12])}
+    caller = Caller("vpe:pe64")
+    try:
+        told = caller.call(SIGHT + f"\n\n{HEAD}    raise ValueError(sight())\n", request, NoDevice())
+    finally:
+        caller.close()
+    return str(told["message"])
+
+
+async def test_no_call_shows_what_it_is_made_for(judge: Bench) -> None:
+    """A wrapper that errs in what looks like the first call of a sealed kernel's process errs in rehearsals, too."""
+    sealed = seen_in_a_sealed_call()
+    assert len(sealed) == 64
+    line = "calls.append(sight())\n    first = len(calls) == 1"
+    unlike = f"{line}\n    if first and calls[0] != {sealed!r}:\n        raise ValueError(calls[0])"
+    assert (await judged(judge, with_number(SIGHT, unlike, "0"), IDS)).passed  # a judged call is one of these
+    known = f"{line} and calls[0] == {sealed!r} and tuple(input.shape) not in {shapes()!r}"
+    verdict = await judged(judge, with_number(SIGHT, known, "first"), OTHERS)
+    assert (verdict.kind, verdict.guard) == ("cheated", "rehearsed"), verdict.summary
 
 
 @pytest.mark.parametrize("what", STATE)

@@ -17,6 +17,7 @@ from bringup.vpe.device import tensors
 from bringup.vpe.device.allocator import Owner, Statistics
 
 _NAMES = {getattr(torch, name): name for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)}
+MOST_FREE = 256  # addresses of one size that are remembered
 _DTYPE_NAMES = {dtype: str(dtype).removeprefix("torch.") for dtype in _NAMES}
 
 
@@ -33,7 +34,7 @@ class Handle:
 class Handles:
     """Hands out addresses and tells the device process; every touch of contents is a command.
 
-    Each address is given once, but in calls that are rehearsed: there nothing is kept at any address.
+    Each address is given once, but in calls that ask for it: where nothing runs, nothing is kept at any address.
     """
 
     def __init__(self, alignment: int, limit: int | None = None) -> None:
@@ -42,31 +43,32 @@ class Handles:
         self.statistics = Statistics()
         self.stream: Stream | None = None
         self._next = space.BASE
-        self._free: dict[int, list[int]] | None = None  # addresses that rehearsed calls have freed, by bytes
-        self._freed: list[Any] = []  # in the call that is rehearsed now
-        self._given_again, self._failing = False, 0
+        self._free: dict[int, list[int]] = {}  # addresses that earlier calls have freed, by bytes
+        self._freed: list[Any] = []  # in the latest call
+        self._given_again = self._spare = False
+        self._failing = 0
 
     def start(self, stream: Stream) -> None:
         """Begin to use a stream, in the freshly forked guest."""
         self.stream = stream
 
-    def rehearse(self, *, again: bool, failing: int = 0) -> None:
-        """Begin a call that is only rehearsed.
+    def begin(self, *, again: bool = False, spare: bool = False, failing: int = 0) -> None:
+        """Begin a call.
 
-        `again`: addresses that earlier ones have freed are given again, as most allocators do. `failing`: which
-        allocation finds no memory, counted from 1; 0 for none.
+        `again`: addresses that earlier ones have freed are given again, as most allocators do; `spare`: where there are
+        no others left. `failing`: which allocation finds no memory, counted from 1; 0 for none.
         """
-        self._given_again, self._failing = again, failing
+        self._given_again, self._spare, self._failing = again, spare, failing
         freed, self._freed = self._freed, []
-        self._free = self._free or {}
         for handle in freed:
-            self._free.setdefault(handle.nbytes, []).append(handle.base)
+            known = self._free.setdefault(handle.nbytes, [])
+            known.append(handle.base)
+            del known[:-MOST_FREE]
 
     def _place(self, nbytes: int) -> int:
         base = space.after(self._next, 0, self.alignment)
-        if self._free is not None and (self._given_again or base + nbytes > space.MIDDLE) and self._free.get(nbytes):
-            return self._free[nbytes].pop()
-        return base
+        again = self._given_again or (self._spare and base + nbytes > space.MIDDLE)
+        return self._free[nbytes].pop() if again and self._free.get(nbytes) else base
 
     @property
     def _open(self) -> Stream:
@@ -99,8 +101,7 @@ class Handles:
     def _release(self, handle: Any) -> None:
         self.statistics.allocated -= handle.nbytes
         self.statistics.frees += 1
-        if self._free is not None:
-            self._freed.append(handle)
+        self._freed.append(handle)
         if self.stream is not None:
             self.stream.later(Command.FREE, ADDRESS.pack(handle.base))
 

@@ -19,7 +19,7 @@ from bringup.judge._memory import OUT_OF_MEMORY, memory_kills
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._phases import Phases
 from bringup.judge._rehearsal import RehearsedCall
-from bringup.judge._reply import check_inputs, check_replies, check_reply, ending
+from bringup.judge._reply import check_inputs, check_reply, ending
 from bringup.judge._waiting import Waiting
 from bringup.judge._wire import Assignment
 from bringup.judge.job import JudgeJob
@@ -148,7 +148,8 @@ class Exchange:
     def rehearse(self, calls: Sequence[RehearsedCall]) -> tuple[list[tuple[str, ...]], Outcome | None]:
         """Call the wrapper for what it asks the device for; return the lines of that, and what went wrong then.
 
-        For the wrapper these are calls like any other, but there are no inputs, and nothing runs.
+        For the guest these are calls like any other, each a message of its own; but there are no inputs, and nothing
+        runs.
         """
         seconds = self.job.limits.case_seconds
         try:
@@ -163,19 +164,22 @@ class Exchange:
             deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
             asked = [one.to_json() for one in calls]
             device.rehearse(asked, deadline)
-            new = {one.number: one.request for one in calls if one.number not in runner.cases}
-            runner.cases |= set(new)
-            request = {"cases": new, "calls": [one.to_guest() for one in calls], "seconds": seconds}
             replies: list[dict[str, Any]] = []
             lost: Outcome | None = None
-            try:
-                runner.send(request, (), deadline)
-                reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
-                replies = check_replies(reply, asked)
-            except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
-                lost = self._lost(error, seconds, deadline + self.compiling.seconds - before)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
+            for one in calls:
+                request = one.to_guest()
+                deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
+                try:
+                    runner.send(request, (), deadline)
+                    reply, _ = runner.receive(deadline, {device.fd: device.serve}, self._compiled_since(before))
+                    check_inputs(check_reply(reply), request)
+                    replies.append(reply)
+                except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
+                    lost = self._lost(error, seconds, deadline + self.compiling.seconds - before)
+                except (ValueError, KeyError, TypeError, AttributeError) as error:
+                    lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
+                if lost is not None:
+                    break
             deadline += self.compiling.seconds - before + (0.0 if lost is None else GRACE_SECONDS)
             done = device.told([reply.get("storages", []) for reply in replies], deadline)
         except DeviceLost as lost_device:
@@ -188,6 +192,9 @@ class Exchange:
         if lost is None and done["error"] is not None:
             lost = cheated("stream", str(done["error"]["text"]))
         return told, lost
+
+    def _compiled_since(self, before: float) -> Callable[[], float]:
+        return lambda: self.compiling.seconds - before
 
     def renew_guest(self) -> None:
         """Have the next call made in a guest that has only loaded the candidate."""

@@ -42,8 +42,6 @@ class Guest:
         self._keep = output_kb << 10
         self._output = bytearray()
         self.output_bytes = 0
-        self.cases: set[int] = set()
-        """Numbers of the cases that a guest has been told for rehearsals."""
         self._memory_kills = memory_kills()
         ours, theirs = socket.socketpair()
         out_read, out_write = os.pipe()

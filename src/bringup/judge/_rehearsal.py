@@ -21,6 +21,7 @@ SHARES = (0.6, 0.25, 0.15)  # of the calls lie behind the one before, where an e
 FEW, RENEWED = 8, 0.02  # addresses that are given again, and how often one of them is exchanged
 LARGE = (22.0, 24.0)  # binary logarithm of the elements of a tensor that is to be large
 MOST_BYTES = 1 << 30  # of the arguments of a call whose sizes are drawn
+SMALL = 5  # sizes of a call that is to be small are up to that
 ALIGNED = 128  # bytes: who chooses a kernel by the alignment of an address must see the same one
 
 
@@ -57,8 +58,6 @@ class Wanted:
 class RehearsedCall:
     """A call that nothing runs for."""
 
-    number: int
-    """Of its case."""
     request: dict[str, Any]
     """The guest's for all calls of the case."""
     bases: Sequence[int]
@@ -75,9 +74,10 @@ class RehearsedCall:
         """What is unusual about the call."""
         return _circumstances.words(self.around, larger=list(self.sizes) != self.request["sizes"])
 
-    def to_guest(self) -> list[Any]:
-        """What the guest is asked, which knows the case."""
-        return [self.number, list(self.bases), list(self.sizes), dict(self.around)]
+    def to_guest(self) -> dict[str, Any]:
+        """What the guest is asked: what it would be if the call were judged, and the circumstances if there are any."""
+        around = {"around": dict(self.around)} if self.around else {}
+        return {**self.request, "bases": list(self.bases), "sizes": list(self.sizes), **around}
 
     def plain(self, reply: dict[str, Any]) -> dict[str, Any]:
         """Return the answer as it would be in the usual circumstances: storages as large, no gradients."""
@@ -114,9 +114,14 @@ class Places:
         self._next = reached
         self._old: dict[int, list[int]] = {}
 
-    def drawn(self, sizes: Sequence[int], bases: Sequence[int], chance: random.Random) -> list[int]:
-        """Return an address for each storage, 0 for empty ones; `bases`: where they lay in a judged call."""
-        draw = chance.choices((self._behind, self._earlier, self._anywhere), SHARES)[0]
+    def drawn(
+        self, sizes: Sequence[int], bases: Sequence[int], chance: random.Random, *, behind: bool = False
+    ) -> list[int]:
+        """Return an address for each storage, 0 for empty ones; `bases`: where they lay in a judged call.
+
+        `behind`: as those of a judged call.
+        """
+        draw = self._behind if behind else chance.choices((self._behind, self._earlier, self._anywhere), SHARES)[0]
         taken: list[tuple[int, int]] = []
         found = []
         for size, base in zip(sizes, bases, strict=True):
@@ -146,6 +151,15 @@ class Places:
     def _anywhere(self, size: int, remainder: int, chance: random.Random) -> int:
         steps = chance.randrange(1, (space.END - space.MIDDLE - size) // ALIGNED - 1)
         return space.MIDDLE + steps * ALIGNED + remainder
+
+
+def laid_out(sizes: Sequence[int]) -> list[int]:
+    """Return where storages of so many bytes lie in the first call of a guest's, judged or sealed; 0 for empty ones."""
+    found, at = [], space.MIDDLE
+    for size in sizes:
+        found.append(space.after(at, 0) if size else 0)
+        at = found[-1] + size if size else at
+    return found
 
 
 def _aligned(at: int, remainder: int) -> int:
@@ -185,6 +199,20 @@ def of_other_sizes(request: dict[str, Any], chance: random.Random, *, large: boo
         new = max(2, int(grown ** (1 / shape.count(old))))
     else:
         new = chance.choice(near)
+    return _resized(request, {old: new})
+
+
+def of_small_sizes(request: dict[str, Any], chance: random.Random) -> dict[str, Any] | None:
+    """Return a request with all sizes exchanged for small ones, as `of_other_sizes` does with one of them."""
+    told = _codec.descriptions([request["args"], request["kwargs"]])
+    sizes = sorted({size for one in told for size in one["shape"] if size > 1})
+    if not sizes or len({one["t"] for one in told}) < len(told):
+        return None
+    return _resized(request, {old: chance.randint(2, SMALL) for old in sizes})
+
+
+def _resized(request: dict[str, Any], new: Mapping[int, int]) -> dict[str, Any] | None:
+    """Return a request with other sizes, by the old ones; its tensors are dense. None where that takes much memory."""
     storages = list(request["sizes"])
 
     def changed(value: Any) -> Any:
@@ -194,7 +222,7 @@ def of_other_sizes(request: dict[str, Any], chance: random.Random, *, large: boo
             return value
         if "t" not in value:
             return {key: changed(item) if key in ("tuple", "dict") else item for key, item in value.items()}
-        shape = [new if size == old else size for size in value["shape"]]
+        shape = [new.get(size, size) for size in value["shape"]]
         strides, reach = list(value["stride"]), 1
         for dim in sorted(range(len(shape)), key=lambda dim: (value["stride"][dim], -dim)):
             if value["stride"][dim]:

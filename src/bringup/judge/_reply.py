@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from bringup.device.frames import TooLarge
@@ -30,20 +29,6 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
         _require(reply, name, _depth(reply.get(name)) <= DEPTH)
     _require(reply, "devices", isinstance(reply.get("devices") or [], list))
     return reply
-
-
-def check_replies(reply: dict[str, Any], inputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the answers to several calls, each checked; raises TooLarge or ValueError.
-
-    `inputs`: for each call `bases` and `sizes` of its arguments' storages.
-    """
-    found = reply.get("calls")
-    _require(reply, "calls", isinstance(found, list) and len(found) == len(inputs))
-    for one, request in zip(found or [], inputs, strict=True):
-        if not isinstance(one, dict):
-            raise ValueError("an answer that is no object")
-        check_inputs(check_reply(one), request)
-    return found or []
 
 
 def ending(reply: dict[str, Any], names: list[str]) -> str:

@@ -31,6 +31,7 @@ class Guests:
         from bringup.device import space
         from bringup.device.frontend import FrontEnd
         from bringup.device.handles import Handles
+        from bringup.judge._calls import Calls
         from bringup.vpe import device
 
         space.reserve(accessible=False)
@@ -41,6 +42,7 @@ class Guests:
         chosen.guest_setup()
         self.frontend = FrontEnd(self.handles, GPUTarget(*chosen.triton_target()), self.device)
         self.frontend.install()
+        self.calls = Calls(self.handles, self.device, self.answer)
         _touch.prepare()
 
     def serve(self, descriptor: int) -> None:
@@ -48,7 +50,6 @@ class Guests:
         from triton.backends.compiler import GPUTarget
 
         from bringup.device.stream import Stream
-        from bringup.judge._rehearsing import Rehearsing
         from bringup.targets import gpu_target
 
         gc.freeze()  # freed parent objects must not run their finalisers here
@@ -68,31 +69,20 @@ class Guests:
             assert self.handles.stream is not None
             self.handles.stream.flush()  # what the module did belongs to no call
         frames.send(sock, {"ok": True})
-        rehearsing = Rehearsing(self.handles, self.device, self.answer)
         while True:
             try:
                 request, _ = frames.receive(sock)
             except frames.Closed:
                 return
             faulthandler.dump_traceback_later(request["seconds"], exit=False)
-            answer = rehearsing.answer(wrapper, request) if "calls" in request else self.call(wrapper, request)
+            answer = self.calls.answer(wrapper, request)
             faulthandler.cancel_dump_traceback_later()
             frames.send(sock, answer)
 
-    def call(self, wrapper: Any, request: dict[str, Any]) -> dict[str, Any]:
-        """Call the wrapper once on handles; describe what it returned."""
-        from bringup.judge._rehearsing import arguments
-
-        storages = [self.handles.input(*pair) for pair in zip(request["bases"], request["sizes"], strict=True)]
-        args, kwargs = arguments(request, storages, self.device, {})
-        return self.answer(lambda: wrapper(*args, **kwargs), [args, kwargs], storages, flush=True)
-
-    def answer(
-        self, function: Callable[[], Any], arguments: list[Any], storages: list[Any], *, flush: bool = False
-    ) -> dict[str, Any]:
+    def answer(self, function: Callable[[], Any], arguments: list[Any], storages: list[Any]) -> dict[str, Any]:
         """Call a function; describe what it returned or raised, and what it has left of the arguments.
 
-        `flush`: what it asked for is sent before anything that it has returned dies.
+        What it asked for is sent before anything that it has returned dies.
         """
         try:
             result = function()
@@ -111,8 +101,7 @@ class Guests:
         try:
             assert self.handles.stream is not None
             self.handles.stream.put(Command.RETURNED, b"")
-            if flush:
-                self.handles.stream.flush()
+            self.handles.stream.flush()
         except RuntimeError as error:
             answer = {"error": _traceback(error), "raised": type(error).__name__}
         return answer

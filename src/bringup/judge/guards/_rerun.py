@@ -19,7 +19,7 @@ from bringup.judge import _circumstances, _codec
 from bringup.judge._case import Asked, CaseJudge
 from bringup.judge._circumstances import Varied
 from bringup.judge._outcome import Outcome, cheated
-from bringup.judge._rehearsal import Places, RehearsedCall, Wanted
+from bringup.judge._rehearsal import Places, RehearsedCall, Wanted, laid_out
 from bringup.judge._size_class import Made, made, same_class, takes_more
 from bringup.suites import get_suite
 
@@ -56,19 +56,24 @@ class Rehearsal:
         self.wanted = list(wanted)
         """What it must ask for, by what its reads are answered with; empty where nobody knows, and nobody compares."""
         self.judged = bool(wanted)
+        self._bases = case.asked.bases if self.judged else laid_out(request["sizes"])
         self._latest: tuple[list[int], list[int]] | None = None  # addresses and sizes, of the latest usual arguments
 
     def call(
-        self, chance: random.Random, places: Places, *, usual: bool = False, again: bool = False, failing: int = 0
-    ) -> RehearsedCall:
+        self, chance: random.Random, places: Places, *, usual: bool = False, first: bool = False, again: bool = False,
+        failing: int = 0,
+    ) -> RehearsedCall:  # fmt: skip
         """Return a call with the arguments at drawn addresses, in drawn circumstances unless in the `usual` ones.
 
-        `again`: with the tensors of the call of this case before, if that left them as they were. `failing`: the number
-        of an allocation that finds no memory; what it asks for is then nobody's business.
+        `usual`: a guest finds nothing by which it is not a judged call, or a sealed one; `first`: neither where it is
+        the first one. `again`: with the tensors of the call of this case before, if that left them as they were.
+        `failing`: the number of an allocation that finds no memory; what it asks for is then nobody's business.
         """
-        sizes, bases = list(self.request["sizes"]), self.case.asked.bases
+        sizes, bases = list(self.request["sizes"]), self._bases
         varied = None if usual else self._varied
         around = _circumstances.drawn(chance, varied) if varied is not None else {}
+        if not usual:
+            around |= {"of": self.number, "spare": True}
         if again and self._latest is not None:
             lies, sizes = self._latest
             around = {key: value for key, value in around.items() if key not in _circumstances.OF_TENSORS}
@@ -76,8 +81,8 @@ class Rehearsal:
         else:
             if varied is not None:
                 sizes = _circumstances.larger(sizes, chance, varied)
-            lies = places.drawn(sizes, bases, chance)
-        if not around.keys() & set(_circumstances.OF_TENSORS):
+            lies = places.drawn(sizes, bases, chance, behind=first)
+        if not usual and not around.keys() & set(_circumstances.OF_TENSORS):
             self._latest = lies, sizes
         if failing:
             around["failing"] = failing
@@ -86,7 +91,7 @@ class Rehearsal:
             if self.wanted and not failing
             else Wanted((), self.case.asked.answers or (), self.case.asked.times)
         )
-        return RehearsedCall(self.number, self.request, lies, wanted, sizes, around)
+        return RehearsedCall(self.request, lies, wanted, sizes, around)
 
     def differs(self, guard: str, wanted: Wanted, told: Sequence[str], words: str) -> Outcome:
         """Return the outcome of a call that asked for other things than it must."""

@@ -142,11 +142,16 @@ class Rehearsed(Rerun):
         twice = [*(one for one in sized[:large] if one.wanted), *chance.sample(told, min(TWICE, len(told)))]
         return self._calls(rerun, twice, chance, "a call that is rehearsed for the second time")
 
-    def _calls(self, rerun: Rerunner, few: Sequence[Rehearsal], chance: random.Random, words: str) -> Finding:
-        """Call each once; what nobody knows yet is learned."""
+    def _calls(
+        self, rerun: Rerunner, few: Sequence[Rehearsal], chance: random.Random, words: str, *, fresh: bool = False
+    ) -> Finding:
+        """Call each once; what nobody knows yet is learned. `fresh`: the guest has called nothing before."""
         places = rerun.places()
         for start in range(0, len(few), BATCH):
-            batch = [(one, one.call(chance, places, usual=True)) for one in few[start : start + BATCH]]
+            batch = [
+                (one, one.call(chance, places, usual=True, first=fresh and not number))
+                for number, one in enumerate(few[start : start + BATCH], start)
+            ]
             if (found := self._differs(rerun, batch, words)) is not None:
                 return found
         return None
@@ -163,7 +168,8 @@ class Rehearsed(Rerun):
         for number, first in enumerate(firsts):
             rerun.renew_guest()
             few = [first] if number else chance.sample(known, len(known))
-            if (found := self._calls(rerun, [first, *few], chance, "a call in a fresh process")) is not None:
+            few = [first, *few]
+            if (found := self._calls(rerun, few, chance, "a call in a fresh process", fresh=True)) is not None:
                 return found
         return None
 
@@ -185,7 +191,7 @@ class Rehearsed(Rerun):
             one.wanted.clear()
         for order in (few, few[::-1]):
             rerun.renew_guest()
-            if (found := self._calls(rerun, order, chance, "a call in a fresh process")) is not None:
+            if (found := self._calls(rerun, order, chance, "a call in a fresh process", fresh=True)) is not None:
                 return found
         return None
 
