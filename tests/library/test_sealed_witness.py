@@ -66,6 +66,63 @@ def test_what_only_a_new_guest_does_is_refused(tmp_path: Path, odd: str, monkeyp
             x + x
 
 
+TIMED = """
+@triton.jit
+def kernel_probe(p):
+    tl.store(p, 0.0)
+
+
+def taken(x):
+    probe = x.new_empty(1)
+    return triton.runtime.driver.active.get_benchmarker()(lambda: kernel_probe[(1,)](probe))
+"""
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "taken(self) > 0 and calls[0] == tuple(self.shape)",
+        "taken(self) > 0 and calls[0][0] > 40",
+        "len(calls) == 1 and taken(self) > 0 or taken(self) < 0",
+    ],
+    ids=["the shape that came first", "a large shape that came first", "the first call"],
+)
+def test_a_call_that_times_something_has_a_witness(tmp_path: Path, odd: str) -> None:
+    library = make_library(tmp_path / "kernels", {"add.out": TIMED + ODD.replace("ODD", odd)})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        x = torch.randn(48).to("vpe")
+        with pytest.raises(KernelFailed, match="goes by more"):
+            x + x
+
+
+TUNED = """
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": 16}), triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 32})], key=["large"]
+)
+@triton.jit
+def kernel_add(a_ptr, b_ptr, out_ptr, n, large, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(a_ptr + i, mask=i < n)
+    b = tl.load(b_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, a + b, mask=i < n)
+
+
+def wrapper(self, other, *, alpha=1, out):
+    n = out.numel()
+    kernel_add[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](self, other, out, n, KEY)
+    return out
+"""
+
+
+@pytest.mark.parametrize("key", ["n", "int(n > 1000)"])
+def test_a_tuner_may_have_chosen_before(tmp_path: Path, key: str) -> None:
+    """Its witness has chosen for small sizes; what it chooses for these is another configuration."""
+    library = make_library(tmp_path / "kernels", {"add.out": TUNED.replace("KEY", key)})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        for n in (700, 3, 2000, 64, 1500):
+            right(torch.randn(n))
+
+
 def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": ODD.replace("ODD", "len(calls) == 1")})
     for _ in range(2):

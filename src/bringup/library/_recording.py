@@ -128,7 +128,8 @@ class Recorder:
         if self.begun is not None:
             self.room, self._done = self.begun.room, len(self.begun.steps)
         self.readings: list[Reading] = []
-        self._trials = 0
+        self.trials = 0
+        """Times that it was asked for."""
         self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
         self.sizes = list(self.given)
         self._returned = False
@@ -354,16 +355,16 @@ class Recorder:
         """Seconds that the chip takes for the launches since the latest mark, on inputs that are zeros."""
         if not self._marks:
             raise Malformed("a time that was not begun")
-        self._trials += 1
-        if self._trials > MOST_TRIALS:
+        self.trials += 1
+        if self.trials > MOST_TRIALS:
             raise Malformed(f"more than {MOST_TRIALS} times")
         mark = self._marks.pop()
         timed = [step for step in self.steps[mark:] if isinstance(step, Launch)]
         try:
             if self.room is None:
-                if self._trials > len(self.times):
+                if self.trials > len(self.times):
                     raise Malformed("more times than another call of its kind")
-                return self.times[self._trials - 1]
+                return self.times[self.trials - 1]
             self.times.append(0.0 if self.readings else self._trial(timed))
             return self.times[-1]
         finally:

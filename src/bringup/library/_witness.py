@@ -4,6 +4,10 @@ A new guest makes one call, the first of its process. The judge has made nearly 
 wrapper that does something else in its first call, or in one at the lowest address, could be right there and wrong in
 every sealed call. So nothing that is recorded counts before a guest agrees that is neither new nor told the same
 addresses, and has made calls of other sizes before it is asked for the first time.
+
+A tuner may have chosen for a class of sizes in an earlier call, and otherwise. A witness is told the times of the first
+guest. Where it asks for as many of them, it has chosen nothing before, and must agree as any other; where it asks for
+fewer and does something else, a third guest must agree, which has no past and is told the same times, elsewhere.
 """
 
 from __future__ import annotations
@@ -12,15 +16,16 @@ import random
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from bringup.device import space
-from bringup.judge._rehearsal import of_other_sizes
+from bringup.device.machine import UNKNOWN
+from bringup.judge._rehearsal import of_other_sizes, of_small_sizes
 from bringup.judge.calling import Caller, CallFailed, Session
 from bringup.library._numbers import differences
-from bringup.library._recording import Kernels, Recorder
+from bringup.library._recording import MOST_TRIALS, Kernels, Recorder
 from bringup.library._tapes import Free, Tape
 from bringup.library.errors import GuestFailed
 
@@ -43,13 +48,7 @@ class Witnesses:
         self._timer: threading.Timer | None = None
 
     def contradict(self, source: str, request: dict[str, Any], tape: Tape) -> bool:
-        """Whether a guest that has made other calls does this one otherwise.
-
-        A wrapper that times launches is not asked: what it chose for other sizes may hold for these. Raises
-        CallFailed, JudgeFault.
-        """
-        if tape.times:
-            return False
+        """Whether a guest that has made other calls does this one otherwise. Raises CallFailed, JudgeFault."""
         with self._lock:
             self._used = time.monotonic()
             for last in (False, True):
@@ -115,42 +114,56 @@ class _Witness:
             self._session.close()
 
     def agrees(self, request: dict[str, Any], tape: Tape) -> bool:
-        """Whether it does a call as the tape has it."""
+        """Whether it does a call as the tape has it; else, where it had no need to ask for all times, a new guest."""
         if self._session is None:
-            self._others(request)
+            self._others(request, tape.times)
+        same, trials = self._same(request, tape)
+        if same or trials >= len(tape.times):
+            return same
+        third = _Witness(self._begin, self._kernels)
         try:
-            again = self._tape(request, tape)
-        except GuestFailed:
-            return False
-        return again is not None and differences(_without_frees(tape), _without_frees(again)) == []
+            return third._same(request, tape)[0]
+        finally:
+            third.close()
 
-    def _others(self, request: dict[str, Any]) -> None:
-        """Make calls of other sizes, of which nobody asks what comes; of the same ones where these end the process."""
-        end = time.monotonic() + OTHERS_SECONDS
+    def _others(self, request: dict[str, Any], times: Sequence[float]) -> None:
+        """Make calls of other sizes, of which nobody asks what comes; of the same ones where these end the process.
+
+        The first is of small ones: what the sizes that come first decide is another thing there than in most calls.
+        """
+        end, apart = time.monotonic() + OTHERS_SECONDS, _apart(request)
         try:
             for number in range(OTHERS):
-                if number and time.monotonic() > end:
+                if number > 1 and time.monotonic() > end:
                     return
-                self._call(of_other_sizes(_apart(request), self._chance) or request, None)
+                other = of_other_sizes(apart, self._chance) if number else of_small_sizes(apart, self._chance)
+                self._call(other or request, None, times)
         except CallFailed:
             self.close()
             self._session = None
             self._launchers.clear()
-            self._call(request, None)
+            self._call(request, None, times)
 
-    def _tape(self, request: dict[str, Any], tape: Tape) -> Tape | None:
-        request, recorder, reply = self._call(request, tape)
-        if "result" not in reply:
-            return None
-        return recorder.tape(reply, [request["args"], request["kwargs"]])
+    def _same(self, request: dict[str, Any], tape: Tape) -> tuple[bool, int]:
+        """Whether it does a call as the tape has it, and for how many times it has asked."""
+        request, recorder, reply = self._call(request, tape, tape.times)
+        try:
+            again = recorder.tape(reply, [request["args"], request["kwargs"]]) if "result" in reply else None
+        except GuestFailed:
+            again = None
+        same = again is not None and differences(_without_frees(tape), _without_frees(again)) == []
+        return same, recorder.trials
 
-    def _call(self, request: dict[str, Any], tape: Tape | None) -> tuple[dict[str, Any], Recorder, dict[str, Any]]:
+    def _call(
+        self, request: dict[str, Any], tape: Tape | None, times: Sequence[float]
+    ) -> tuple[dict[str, Any], Recorder, dict[str, Any]]:
         request = {**request, "bases": self._elsewhere(request)}
         answers = [] if tape is None else [reading.found for reading in tape.readings]
         nbytes = sum(map(len, answers))
+        told = list(times) if tape is not None else self._chance.choices(times or [UNKNOWN], k=MOST_TRIALS)
         recorder = Recorder(
             request["sizes"], request["bases"], None, self._kernels, nbytes, reads_arguments=bool(nbytes),
-            answers=answers, launchers=self._launchers,
+            times=told, answers=answers, launchers=self._launchers,
         )  # fmt: skip
         if self._session is None:
             self._session = self._begin(recorder)
