@@ -234,3 +234,47 @@ async def test_honest_memories_pass(judge: Bench, what: str) -> None:
     verdict = await judged(judge, HONEST[what])
     assert verdict.passed, f"{verdict.kind} {verdict.guard}: {verdict.summary}"
     assert verdict.environment.reruns["rehearsed"]["runs"] >= 800
+
+
+# Right but in processes whose first call is of other sizes than any of the gate; no first call asks for what others do.
+TIMED = """
+first = []
+
+
+@triton.jit
+def kernel_exp(x, y, n, more, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.exp(tl.load(x + i, mask=i < n, other=0.0).to(tl.float32)) + more, mask=i < n)
+
+
+def wrapper(input):
+    x = input.contiguous().clone()
+    y = torch.empty_like(x)
+    n = x.numel()
+    launch = lambda more: kernel_exp[(triton.cdiv(n, 512),)](x, y, n, more, BLOCK=512)
+    if not first:
+        triton.runtime.driver.active.get_benchmarker()(lambda: launch(0))
+        first.append(tuple(x.shape) not in SHAPES)
+    launch(int(WRONG))
+    return y
+"""
+
+
+@pytest.mark.parametrize("wrong", ["first[0]", "0"])
+async def test_a_first_call_that_times_something_is_judged_for_other_sizes_too(judge: Bench, wrong: str) -> None:
+    suite = get_suite("opinfo")
+    cases = [
+        case for case in suite.materialise("exp", "float32")
+        if len(case.args) == 1 and not (case.kwargs or case.requires or case.raises)
+    ]  # fmt: skip
+    known = {tuple(case.args[0].shape) for case in cases}
+    source = TIMED.replace("SHAPES", repr(known)).replace("WRONG", wrong)
+    verdict = await judge.candidate(
+        Candidate(source=source), suite.operator("exp"), without_guards=OTHERS, fresh_seed=13,
+        cases={"float32": tuple(case.case.index for case in cases)},
+    )  # fmt: skip
+    if wrong == "0":
+        assert verdict.passed, f"{verdict.kind} {verdict.guard}: {verdict.summary}"
+    else:
+        assert (verdict.kind, verdict.guard) == ("wrong", "rehearsed"), verdict.summary
+        assert "with other sizes, as the first call in a fresh process" in verdict.summary

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bringup.device.transcript import kernels_of
 from bringup.judge.guards._base import Rerun
 
 if TYPE_CHECKING:
+    import torch
+
     from bringup.judge._case import CaseJudge
     from bringup.judge._outcome import Outcome
     from bringup.judge._rehearsal import RehearsedCall
@@ -177,7 +180,8 @@ class Rehearsed(Rerun):
         """Call in guests that have only loaded the candidate.
 
         What a tuner chooses hangs on which call is the first; all times are the same here, and so are the choices of
-        two such guests. What they ask for need not be what was judged, so some first calls are judged, too.
+        two such guests. What they ask for need not be what was judged, so some first calls are judged, too, and some of
+        sizes that no case has, where PyTorch takes them and the case's own values will do.
         """
         smallest = min(drawn, key=lambda one: max([t.numel() for _, t in one.case.tensors], default=0))
         for one in list(dict.fromkeys([smallest, *_unlike(drawn)]))[:FIRSTS]:
@@ -186,6 +190,12 @@ class Rehearsed(Rerun):
             if run.outcome.kind != "passed":
                 words = "as the first call in a fresh process: "
                 return rerun.failed(run.outcome.guard or self.id, words, run.outcome, one.case), one.case
+        for made in itertools.islice(_unjudged(rerun, drawn, chance), UNSEEN):
+            rerun.renew_guest()
+            run = rerun.call(made, {})
+            if run.outcome.kind not in ("passed", "untested"):
+                words = "with other sizes, as the first call in a fresh process: "
+                return rerun.failed(run.outcome.guard or self.id, words, run.outcome, made), made
         few = drawn[:FRESH]
         for one in few:
             one.wanted.clear()
@@ -261,6 +271,44 @@ def _of_other_sizes(rerun: Rerunner, few: Sequence[Rehearsal], large: int, chanc
         if made is not None:
             found.setdefault(repr(made.request), made)
     return list(found.values())
+
+
+def _unjudged(rerun: Rerunner, drawn: Sequence[Rehearsal], chance: random.Random) -> Iterator[CaseJudge]:
+    """Cases of other sizes, with values of those that they are made of; they can be judged."""
+    from bringup.judge import _codec
+    from bringup.judge._rehearsal import of_other_sizes
+
+    for one in chance.sample(drawn, len(drawn)):
+        case = one.case
+        if case.inputs.raises or not rerun.free(case) or any(map(case.is_out, range(len(case.tensors)))):
+            continue
+        request = of_other_sizes(one.request, chance)
+        if request is None:
+            continue
+        told = _codec.descriptions([request["args"], request["kwargs"]])
+        tensors = {
+            number: _filled(tensor, described, request["sizes"][described["t"]], chance)
+            for number, ((_, tensor), described) in enumerate(zip(case.tensors, told, strict=True))
+        }
+        made = rerun.exchanged(case, tensors, "other sizes")
+        if made is not None:
+            yield made
+
+
+def _filled(tensor: torch.Tensor, described: dict[str, Any], nbytes: int, chance: random.Random) -> torch.Tensor:
+    """A tensor as it is described, on so many bytes, with values of another one."""
+    import torch
+
+    values = tensor.detach().reshape(-1)
+    count = nbytes // tensor.element_size() if values.numel() else 0
+    places = torch.randint(0, max(1, values.numel()), (count,), generator=_generator(chance))
+    return values[places].as_strided(described["shape"], described["stride"])
+
+
+def _generator(chance: random.Random) -> torch.Generator:
+    import torch
+
+    return torch.Generator().manual_seed(chance.getrandbits(32))
 
 
 def _of_one_kernel(drawn: Sequence[Rehearsal]) -> list[Rehearsal]:
