@@ -8,6 +8,7 @@ from bringup.errors import UnknownName
 from bringup.judge.guards._base import Check, Guard, Rerun, RuleOfStream, spread
 from bringup.judge.guards.compared import Aliasing, Launches, Mutation, Outputs, Provenance
 from bringup.judge.guards.contents import Contents
+from bringup.judge.guards.everyday import Everyday
 from bringup.judge.guards.fresh import Fresh, Near
 from bringup.judge.guards.numbers import Numbers
 from bringup.judge.guards.rehearsed import Rehearsed
@@ -19,7 +20,9 @@ from bringup.judge.guards.shuffled import Shuffled
 
 RULES: tuple[type[RuleOfStream], ...] = (Reads, HostBytes, Stream, State)
 CHECKS: tuple[type[Check], ...] = (Provenance, Outputs, Mutation, Aliasing, Launches)
-RERUNS: tuple[type[Rerun], ...] = (Fresh, Near, Repeat, Relaid, Shared, Contents, Numbers, Shuffled, Rehearsed)
+RERUNS: tuple[type[Rerun], ...] = (
+    Fresh, Near, Repeat, Relaid, Shared, Contents, Everyday, Numbers, Shuffled, Rehearsed,
+)  # fmt: skip
 GUARDS: tuple[type[Guard], ...] = (*RULES, *CHECKS, *RERUNS)
 ALWAYS = (Stream.id, State.id)
 IDS: tuple[str, ...] = tuple(guard.id for guard in GUARDS)

@@ -15,7 +15,7 @@ import torch
 
 from bringup.device.transcript import apart, first_difference
 from bringup.errors import EnvironmentFault
-from bringup.judge import _circumstances, _codec
+from bringup.judge import _circumstances, _codec, _grown
 from bringup.judge._case import Asked, CaseJudge
 from bringup.judge._circumstances import Varied
 from bringup.judge._outcome import Outcome, cheated
@@ -229,6 +229,19 @@ class Rerunner:
         requires = "out" if "out" in changes else case.inputs.requires
         inputs = replace(case.inputs, args=args, kwargs={**kwargs, **changes}, title=words, requires=requires)
         made = self._judging.case(inputs, self._judging.expect_anew)
+        return made if self._answers(made) else None
+
+    def remade(
+        self, case: CaseJudge, tensors: Mapping[int, torch.Tensor], lengths: Mapping[int, int], words: str
+    ) -> CaseJudge | None:
+        """Return the case with other tensors, by number, and other lengths in its lists; None where PyTorch refuses."""
+        given = iter([tensors.get(number, tensor) for number, (_, tensor) in enumerate(case.tensors)])
+        args, kwargs = _codec.with_tensors([case.args, case.kwargs], given)
+        args = tuple(_grown.renumbered(arg, lengths) for arg in args)
+        kwargs = {name: _grown.renumbered(value, lengths) for name, value in kwargs.items()}
+        made = self._judging.case(
+            replace(case.inputs, args=args, kwargs=kwargs, title=words), self._judging.expect_anew
+        )
         return made if self._answers(made) else None
 
     def renumbered(self, case: CaseJudge, args: Any, kwargs: Any, words: str) -> CaseJudge | None:
