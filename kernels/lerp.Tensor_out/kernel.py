@@ -2,7 +2,35 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_lerp(x_ptr, y_ptr, w, out_ptr, total, per, W_SCALAR: tl.constexpr, BLOCK: tl.constexpr):
+def narrowed(b):
+    # The float32 numbers nearest to float64 ones that are given by their bits.
+    exponent = (b >> 52) & 2047
+    digits = b & 0xFFFFFFFFFFFFF
+    k = exponent - 896
+    t = (tl.maximum(k, 0) << 52) | digits
+    normal = (t + 0xFFFFFFF + ((t >> 29) & 1)) >> 29
+    normal = tl.where(k >= 255, 0x7F800000, tl.minimum(normal, 0x7F800000))
+    full = digits | 0x10000000000000
+    s = tl.minimum(tl.maximum(30 - k, 1), 54)
+    one = tl.full(s.shape, 1, dtype=tl.int64)
+    small = (full + ((one << (s - 1)) - 1) + ((full >> s) & 1)) >> s
+    r = tl.where(k <= 0, small, normal)
+    r = tl.where((exponent == 2047) & (digits != 0), 0x7FC00000, r)
+    r = r | ((b >> 32) & 0x80000000)
+    return r.to(tl.int32).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def fetch(p, i, mask, DOUBLE: tl.constexpr):
+    v = tl.load(p + i, mask=mask, other=0)
+    if DOUBLE:
+        v = narrowed(v)
+    return v
+
+
+@triton.jit
+def kernel_lerp(x_ptr, y_ptr, w, out_ptr, total, per, W_SCALAR: tl.constexpr, W_DOUBLE: tl.constexpr,
+                BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * per
     for k in range(0, per):
         i = (first + k) * BLOCK + tl.arange(0, BLOCK)
@@ -12,7 +40,7 @@ def kernel_lerp(x_ptr, y_ptr, w, out_ptr, total, per, W_SCALAR: tl.constexpr, BL
         if W_SCALAR:
             weight = tl.full([BLOCK], w, tl.float32)
         else:
-            weight = tl.load(w + i, mask=mask, other=0).to(tl.float32)
+            weight = fetch(w, i, mask, W_DOUBLE).to(tl.float32)
         near = x + weight * (y - x)
         far = y - (y - x) * (1.0 - weight)
         tl.store(out_ptr + i, tl.where(tl.abs(weight) < 0.5, near, far), mask=mask)
@@ -84,6 +112,8 @@ def wrapper(input, end, weight, *, out=None):
                 dtype = end.dtype if input.dim() == 0 else dtype
         elif weight.dtype != dtype:
             raise RuntimeError("expected the dtype of 'input' for 'weight'")
+    if scalar and math.isfinite(weight) and abs(weight) > torch.finfo(torch.float32).max:
+        raise RuntimeError(f"lerp: weight={weight} cannot be converted without overflow")
     if dtype not in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
         raise NotImplementedError("lerp: not implemented for this dtype")
     if out is not None and not torch.can_cast(dtype, out.dtype):
@@ -101,11 +131,12 @@ def wrapper(input, end, weight, *, out=None):
             step = step * shape[d]
         result = torch.empty_strided(shape, strides, dtype=dtype, device=input.device)
         w = weight if scalar else dense(weight, shape, order)
+        double = not scalar and weight.dtype == torch.float64
         blocks = triton.cdiv(total, 1024)
         per = triton.cdiv(blocks, 32768)
         kernel_lerp[(triton.cdiv(blocks, per),)](
-            dense(input, shape, order), dense(end, shape, order), w, result, total, per,
-            W_SCALAR=scalar, BLOCK=1024,
+            dense(input, shape, order), dense(end, shape, order), w.view(torch.int64) if double else w, result, total, per,
+            W_SCALAR=scalar, W_DOUBLE=double, BLOCK=1024,
         )
     if out is not None:
         if list(out.shape) != shape:

@@ -2,20 +2,48 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
+def narrowed(b):
+    # The float32 numbers nearest to float64 ones that are given by their bits.
+    exponent = (b >> 52) & 2047
+    digits = b & 0xFFFFFFFFFFFFF
+    k = exponent - 896
+    t = (tl.maximum(k, 0) << 52) | digits
+    normal = (t + 0xFFFFFFF + ((t >> 29) & 1)) >> 29
+    normal = tl.where(k >= 255, 0x7F800000, tl.minimum(normal, 0x7F800000))
+    full = digits | 0x10000000000000
+    s = tl.minimum(tl.maximum(30 - k, 1), 54)
+    one = tl.full(s.shape, 1, dtype=tl.int64)
+    small = (full + ((one << (s - 1)) - 1) + ((full >> s) & 1)) >> s
+    r = tl.where(k <= 0, small, normal)
+    r = tl.where((exponent == 2047) & (digits != 0), 0x7FC00000, r)
+    r = r | ((b >> 32) & 0x80000000)
+    return r.to(tl.int32).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def fetch(p, i, mask, DOUBLE: tl.constexpr):
+    v = tl.load(p + i, mask=mask, other=0)
+    if DOUBLE:
+        v = narrowed(v)
+    return v
+
+
+@triton.jit
 def kernel_rsub(a_ptr, b_ptr, out_ptr, b_value, alpha, n, per_program, B_NUMBER: tl.constexpr,
+                A_DOUBLE: tl.constexpr, B_DOUBLE: tl.constexpr,
                 ROUND_A: tl.constexpr, ROUND_B: tl.constexpr, DT: tl.constexpr, WIDE: tl.constexpr,
                 BLOCK: tl.constexpr):
     pid = tl.program_id(0).to(tl.int64)
     for k in range(0, per_program):
         offsets = (pid * per_program + k) * BLOCK + tl.arange(0, BLOCK)
         mask = offsets < n
-        a = tl.load(a_ptr + offsets, mask=mask, other=0)
+        a = fetch(a_ptr, offsets, mask, A_DOUBLE)
         if ROUND_A:
             a = a.to(DT)
         if B_NUMBER:
             b = tl.zeros([BLOCK], dtype=WIDE) + b_value
         else:
-            b = tl.load(b_ptr + offsets, mask=mask, other=0)
+            b = fetch(b_ptr, offsets, mask, B_DOUBLE)
         if ROUND_B:
             b = b.to(DT)
         tl.store(out_ptr + offsets, b.to(WIDE) - a.to(WIDE) * alpha, mask=mask)
@@ -23,7 +51,12 @@ def kernel_rsub(a_ptr, b_ptr, out_ptr, b_value, alpha, n, per_program, B_NUMBER:
 
 def aligned(x):
     x = x.contiguous()
-    return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+    x = x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
+def is_double(x):
+    return torch.is_tensor(x) and x.dtype == torch.float64
 
 
 def order_between(shape, operands, d0, d1):
@@ -88,6 +121,10 @@ def wrapper(input, other, *, alpha=1):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float) and not dtype.is_floating_point:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    most = torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max
+    least = -most if dtype.is_floating_point or dtype == torch.uint8 else torch.iinfo(dtype).min
+    if abs(alpha) != math.inf and (alpha > most or alpha < least):
+        raise RuntimeError(f"rsub: alpha={alpha} overflows {dtype}")
     tensors = [input] if b_number else [other, input]
     shape = list(torch.broadcast_shapes(*[tuple(x.shape) for x in tensors]))
     expanded = [torch.broadcast_to(x, shape) for x in tensors]
@@ -106,6 +143,7 @@ def wrapper(input, other, *, alpha=1):
         per_program = triton.cdiv(blocks, 65535)
         grid = (triton.cdiv(blocks, per_program),)
         kernel_rsub[grid](a, b, result, b_value, alpha, n, per_program, B_NUMBER=b_number,
+                          A_DOUBLE=is_double(input), B_DOUBLE=is_double(other),
                           ROUND_A=input.numel() != 1, ROUND_B=not b_number and other.numel() != 1,
                           DT=compute_dtype(dtype), WIDE=wide, BLOCK=1024)
     return result
