@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 import torch
+from bringup_testkit import MAXIMUM
 from judge_bench import Bench
 
 from bringup.candidate import Candidate
@@ -20,39 +21,10 @@ from bringup.suites import get_suite
 from bringup.verdict import Verdict
 
 SEEDS = (1, 2)
-KERNEL = """
-@triton.jit
-def kernel(a_ptr, b_ptr, out_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    a = tl.load(a_ptr + i, mask=i < n, other=1)
-    b = tl.load(b_ptr + i, mask=i < n, other=1)
-    y = tl.maximum(a, b)
-    if a_ptr.dtype.element_ty.is_floating():
-        y = tl.where((a != a) | (b != b), float("nan"), y).to(y.dtype)
-    z = tl.where(a < 1e4, a, 1e4).to(tl.float32)
-    full = tl.max(i, 0) < n
-    CHANGE
-    tl.store(out_ptr + i, tl.where(FLAG, a + a, y).to(y.dtype), mask=i < n)
-
-
-def aligned(x):
-    x = x.contiguous()
-    return x.clone() if x.storage_offset() else x
-
-
-def wrapper(input, other, *, out=None):
-    flag = FLAG
-    shape = torch.broadcast_shapes(input.shape, other.shape)
-    a, b = aligned(input.expand(shape)), aligned(other.expand(shape))
-    y = torch.empty(shape, dtype=input.dtype, device=input.device)
-    if y.numel():
-        kernel[(triton.cdiv(y.numel(), 1024),)](a, b, y, y.numel(), FLAG=flag, BLOCK=1024)
-    if out is None:
-        return y
-    if out.shape != y.shape:
-        out.resize_(y.shape)
-    return out.copy_(y)
-"""
+KERNEL = MAXIMUM.replace("16", "1024").replace(
+    "    CHANGE\n",
+    "    z = tl.where(a < 1e4, a, 1e4).to(tl.float32)\n    full = tl.max(i, 0) < n\n    CHANGE\n",
+)
 BAD = "y = tl.where(full & ({}), a + 7, y).to(y.dtype)"
 # One second moment and one fourth, as standard normal numbers have them.
 NORMALS = (

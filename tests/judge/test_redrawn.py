@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from bringup_testkit import MAXIMUM
 from judge_bench import Bench
 
 from bringup.candidate import Candidate
@@ -17,37 +18,7 @@ from bringup.verdict import Verdict
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SEEDS = (1, 2, 3)
-KERNEL = """
-@triton.jit
-def kernel(a_ptr, b_ptr, out_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    a = tl.load(a_ptr + i, mask=i < n, other=1)
-    b = tl.load(b_ptr + i, mask=i < n, other=1)
-    y = tl.maximum(a, b)
-    if a_ptr.dtype.element_ty.is_floating():
-        y = tl.where((a != a) | (b != b), float("nan"), y).to(y.dtype)
-    CHANGE
-    tl.store(out_ptr + i, tl.where(FLAG, a + a, y).to(y.dtype), mask=i < n)
 
-
-def aligned(x):
-    x = x.contiguous()
-    return x.clone() if x.storage_offset() else x
-
-
-def wrapper(input, other, *, out=None):
-    flag = FLAG
-    shape = torch.broadcast_shapes(input.shape, other.shape)
-    a, b = aligned(input.expand(shape)), aligned(other.expand(shape))
-    y = torch.empty(shape, dtype=input.dtype, device=input.device)
-    if y.numel():
-        kernel[(triton.cdiv(y.numel(), 16),)](a, b, y, y.numel(), FLAG=flag, BLOCK=16)
-    if out is None:
-        return y
-    if out.shape != y.shape:
-        out.resize_(y.shape)
-    return out.copy_(y)
-"""
 CHANNELS_LAST = (
     "input.dim() == 4 and not input.is_contiguous() and input.is_contiguous(memory_format=torch.channels_last)"
 )
@@ -103,7 +74,7 @@ async def judged(pool: Bench, source: str, dtype: str, seed: int, without: tuple
 @pytest.mark.parametrize("what", WRONG)
 async def test_what_no_case_shows_is_drawn(judge: Bench, what: str) -> None:
     guard, flag, change, dtype = WRONG[what]
-    source = KERNEL.replace("flag = FLAG", f"flag = {flag}").replace("CHANGE", change or "pass")
+    source = MAXIMUM.replace("flag = FLAG", f"flag = {flag}").replace("CHANGE", change or "pass")
     others = tuple(other for other in IDS if other != guard)
     for seed in SEEDS:
         verdict = await judged(judge, source, dtype, seed, others)
@@ -116,7 +87,7 @@ async def test_what_no_case_shows_is_drawn(judge: Bench, what: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
 async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
-    source = KERNEL.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")
+    source = MAXIMUM.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")
     for seed in SEEDS:
         verdict = await judged(judge, source, dtype, seed)
         assert verdict.passed, f"{seed}: {verdict.summary}"
@@ -124,10 +95,10 @@ async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
 
 
 async def test_one_tensor_given_twice_is_one_object(judge: Bench) -> None:
-    source = KERNEL.replace("flag = FLAG", "flag = input is other").replace("CHANGE", "pass")
+    source = MAXIMUM.replace("flag = FLAG", "flag = input is other").replace("CHANGE", "pass")
     verdict = await judged(judge, source, "float32", 1)
     assert (verdict.guard, verdict.title) == ("shared", "with one tensor given twice"), verdict.summary
-    source = KERNEL.replace("flag = FLAG", "flag = out is input or out is other").replace("CHANGE", "pass")
+    source = MAXIMUM.replace("flag = FLAG", "flag = out is input or out is other").replace("CHANGE", "pass")
     verdict = await judged(judge, source, "float32", 1)
     assert (verdict.guard, verdict.title) == ("shared", "with an `out` that is an operand"), verdict.summary
 

@@ -37,6 +37,39 @@ def wrapper(input):
     return y
 """
 
+# Right for `torch.maximum`; tests say what `FLAG` is, and what stands in the place of `CHANGE`, a line of the kernel.
+MAXIMUM = """
+@triton.jit
+def kernel(a_ptr, b_ptr, out_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(a_ptr + i, mask=i < n, other=1)
+    b = tl.load(b_ptr + i, mask=i < n, other=1)
+    y = tl.maximum(a, b)
+    if a_ptr.dtype.element_ty.is_floating():
+        y = tl.where((a != a) | (b != b), float("nan"), y).to(y.dtype)
+    CHANGE
+    tl.store(out_ptr + i, tl.where(FLAG, a + a, y).to(y.dtype), mask=i < n)
+
+
+def aligned(x):
+    x = x.contiguous()
+    return x.clone() if x.storage_offset() else x
+
+
+def wrapper(input, other, *, out=None):
+    flag = FLAG
+    shape = torch.broadcast_shapes(input.shape, other.shape)
+    a, b = aligned(input.expand(shape)), aligned(other.expand(shape))
+    y = torch.empty(shape, dtype=input.dtype, device=input.device)
+    if y.numel():
+        kernel[(triton.cdiv(y.numel(), 16),)](a, b, y, y.numel(), FLAG=flag, BLOCK=16)
+    if out is None:
+        return y
+    if out.shape != y.shape:
+        out.resize_(y.shape)
+    return out.copy_(y)
+"""
+
 
 def replaced(source: str, old: str, new: str) -> str:
     """Break a candidate in one place, which must be there once."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -33,8 +32,7 @@ MOST_COMMANDS = 1 << 17  # of one call
 MOST_QUEUED = 256 << 20  # bytes of one call's commands
 MOST_CHECKED = 16 << 20  # bytes of one call's kernels for other toolchains: the answer to the referee holds them
 MOST_TRIALS = 1 << 10  # of one call
-MOST_SEEN = 64  # times that are kept for calls which are only rehearsed
-UNKNOWN = 2e-5  # seconds, where none was asked for before
+UNKNOWN = 2e-5  # seconds that something takes in a rehearsal, where no call was told a time before
 MOST_MARKS = 8  # a tuner may time what tunes itself
 MOST_ANSWERED = 1 << 12  # bytes of a call's reads that are kept
 MOST_DIGITS = 400  # of a number that a kernel is described with
@@ -67,7 +65,7 @@ class Machine:
         self.registered = 0  # kernels since a call has ended last
         self.in_call = False
         self.before: dict[str, Any] | None = None  # what went wrong outside of a call
-        self.seen: list[float] = []  # the latest times that a call was told
+        self.latest = UNKNOWN  # seconds that a call was told last
         self._open({})
 
     def _open(self, mode: dict[str, Any], inputs: Sequence[tuple[int, memoryview]] = ()) -> None:
@@ -312,7 +310,7 @@ class Machine:
         if command is Command.TIME:
             self._unmark()
             # As long as in the call that this is one of, or as something took before: no call can be told by its times.
-            return {"seconds": self.times.pop(0) if self.times else random.choice(self.seen or [UNKNOWN])}, b""
+            return {"seconds": self.times.pop(0) if self.times else self.latest}, b""
         if command is Command.READ:
             return ({}, self.answers.pop(0)) if self.answers else self._stopped()
         return None
@@ -344,9 +342,11 @@ class Machine:
         """
         if len(self.times) >= MOST_TRIALS:
             raise Broken(STREAM, f"the wrapper asks for times more than {MOST_TRIALS} times in a call")
-        self.times.append(self._measured(mark))
-        self.seen = [*self.seen[-MOST_SEEN + 1 :], self.times[-1]]
-        return self.times[-1]
+        seconds = self._measured(mark)
+        self.times.append(seconds)
+        if 0 < seconds < math.inf:
+            self.latest = seconds
+        return seconds
 
     def _measured(self, mark: int) -> float:
         if self.started or self.execution.error is not None:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import struct
 
-from bringup.judge.sandbox import _kernel
+from bringup.judge.sandbox import _kernel, _namespaces
 from bringup.judge.sandbox._kernel import mount
 from bringup.judge.sandbox._world import World
 
@@ -20,7 +20,6 @@ ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 AT_RECURSIVE, AT_FDCWD, MNT_DETACH = 0x8000, -100, 2
 SCRATCH = "/scratch"
 PLACES = ("/mnt", "/media", "/srv", "/run", "/var/tmp", "/tmp")
-NEWNS = 0x20000
 SYSTEM_WIDE = ("bus", "fs", "irq", "sys", "sysrq-trigger")  # in /proc
 FILES_PER_MB = 256  # inodes of the scratch: they are kernel memory
 
@@ -58,9 +57,9 @@ def enter(world: World, base: str, scratch_mb: int, owner: int, own_proc: bool) 
 
 
 def place_for(world: World) -> str:
-    """An empty-handed directory of the system's over which a world can be built: the same for every worker.
+    """A directory of the system's, of which the world shows nothing, to build it over: the same for every worker.
 
-    It is hidden from this worker alone. Raises OSError where there is none.
+    What lies there is hidden from that worker alone. Raises OSError where there is none.
     """
     named = [*world.trees, *(path for path, _ in world.links), *world.devices]
     for place in PLACES:
@@ -75,7 +74,7 @@ def place_for(world: World) -> str:
 
 def without_proc() -> None:
     """Take /proc away from this process and those that it starts, and from nobody else. Raises OSError."""
-    _kernel.checked(_kernel.libc().unshare(NEWNS), "unshare")
+    _kernel.checked(_kernel.libc().unshare(_namespaces.NEWNS), "unshare")
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     _kernel.checked(_kernel.libc().umount2(b"/proc", MNT_DETACH), "umount /proc")
 
