@@ -99,6 +99,8 @@ def _overflowing(subject: Subject) -> Iterator[Draft]:
     for other in (torch.float32, torch.float64):
         tried = []
         for sample in _samples(subject):
+            if "dtype" in sample.call.kwargs:  # `out=` must be of that dtype then
+                continue
             leaves = subject.data(sample.call)[:1]
             new = {}
             for leaf in leaves:
