@@ -16,7 +16,6 @@ from pathlib import Path
 
 from bringup.candidate import Candidate, parse_reply
 from bringup.config import RunConfig
-from bringup.judge import JudgeJob
 from bringup.judge._by_file import Exchange
 from bringup.judge.job_file import judge_job, read_jobs
 from bringup.search.problem import make_problem
@@ -44,12 +43,7 @@ def ask(folder: Path, replies: Path) -> str:
         return "has not asked anything yet"
     problem, start = make_problem(config, operator), judge_job(asked[0]).candidate
 
-    def gate(candidate: Candidate) -> JudgeJob:  # as a search's session asks
-        return problem.jobs.job(
-            candidate, operator, dtypes=config.dtypes, seed=config.seed, failures=config.judge.failures
-        )
-
-    added = exchange.add([problem.measuring(reply, start.source), gate(reply), gate(start)])
+    added = exchange.add([problem.measuring(reply, start.source), problem.gate(reply), problem.gate(start)])
     return f"asked ahead in {added}" if added else "all was asked before"
 
 

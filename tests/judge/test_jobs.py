@@ -85,6 +85,17 @@ def test_jobs_that_differ_in_anything_have_different_names() -> None:
     assert job(**fixed).digest == made[0].digest
 
 
+def test_one_question_has_one_name_whatever_dtypes_are_named_beside_the_operators() -> None:
+    operator = get_suite("opinfo").operator("nn.functional.gelu")  # of floats alone
+    assert "int64" not in operator.dtypes
+    template = JobTemplate("vpe:pe64")
+    every = template.job(CANDIDATE, operator, dtypes=operator.dtypes, fresh_seed=3)
+    more = template.job(CANDIDATE, operator, dtypes=["int64", *reversed(operator.dtypes)], fresh_seed=3)
+    assert every == more
+    assert every.digest == more.digest
+    assert template.job(CANDIDATE, operator, dtypes=["int64"], fresh_seed=3).cases == {}
+
+
 def test_the_other_seed_is_drawn_for_each_job_and_never_that_of_the_cases() -> None:
     assert len({job().fresh_seed for _ in range(8)}) == 8
     assert job(seed=5, fresh_seed=5).fresh_seed == 6

@@ -152,7 +152,7 @@ class JobTemplate:
         Args:
             candidate: what is judged.
             operator: what it must do.
-            dtypes: of the cases.
+            dtypes: of the cases; those that the operator has no case in say nothing.
             cases: indices in every one of the dtypes, or indices by dtype, which `dtypes` then does not limit.
             seed: of the cases.
             fresh_seed: of the guards that draw, to judge as before; by default the configuration's, or drawn now.
@@ -164,7 +164,9 @@ class JobTemplate:
         """
         if not isinstance(cases, Mapping):
             indices = tuple(cases or ()) or None
-            cases = dict.fromkeys(operator.dtypes if dtypes is None else dtypes, indices)
+            # One question has one digest, whichever dtypes were named beside those that the operator has cases in.
+            asked = set(operator.dtypes if dtypes is None else dtypes)
+            cases = {dtype: indices for dtype in operator.dtypes if dtype in asked}
         return JudgeJob(
             candidate=candidate,
             operator=operator,
