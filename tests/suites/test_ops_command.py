@@ -21,6 +21,9 @@ def test_list_shows_the_counts() -> None:
     assert "fft.fft " not in output
     assert "568 operators, 31,099 cases" in output or "2.13" not in output
     assert "after: random operators" in output
+    counted = [line for line in output.splitlines() if "(of the audit's families)" in line]
+    told = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")
+    assert counted[0].partition(" (of the audit")[0] in told or "2.13" not in output
 
 
 def test_list_filters_and_json() -> None:
