@@ -53,7 +53,7 @@ def told(commands: list[tuple[Command, Any]], base: int = INPUT) -> list[str]:
 
 
 def call(base: int, own: int, **other: Any) -> list[tuple[Command, Any]]:
-    return [alloc(own), upload(own, base + 8, 7), launch(base, own, **other), (Command.FREE, ADDRESS.pack(own))]
+    return [alloc(own), upload(own, 8, 7), launch(base, own, **other), (Command.FREE, ADDRESS.pack(own))]
 
 
 def test_addresses_numbers_of_kernels_lines_and_frees_say_nothing() -> None:
@@ -69,18 +69,27 @@ def test_addresses_numbers_of_kernels_lines_and_frees_say_nothing() -> None:
     [
         call(INPUT, OWN, n=17),
         call(INPUT, OWN, grid=2),
-        [alloc(OWN), upload(OWN, INPUT + 16, 7), launch(INPUT, OWN)],
-        [alloc(OWN), upload(OWN, INPUT + 8, 8), launch(INPUT, OWN)],
-        [alloc(OWN, 72), upload(OWN, INPUT + 8, 7), launch(INPUT, OWN)],
-        [alloc(OWN), upload(OWN, INPUT + 8, 7), launch(OWN, INPUT)],
-        [alloc(OWN), upload(OWN, INPUT + 8, 7), launch(INPUT + 64 + 4096, OWN)],
+        [alloc(OWN), upload(OWN, 8, 8), launch(INPUT, OWN)],
+        [alloc(OWN, 72), upload(OWN, 8, 7), launch(INPUT, OWN)],
+        [alloc(OWN), upload(OWN, 8, 7), launch(OWN, INPUT)],
+        [alloc(OWN), upload(OWN, 8, 7), launch(INPUT + 64 + 4096, OWN)],
     ],
-    ids=["number", "grid", "address in a table", "word", "size", "order", "nobody's memory"],
+    ids=["number", "grid", "word", "size", "order", "nobody's memory"],
 )
 def test_everything_else_does(other: list[tuple[Command, Any]]) -> None:
     found = first_difference(told(call(INPUT, OWN)), told(other))
     assert found is not None
     assert found[0] != found[1]
+
+
+def test_an_address_as_a_number_is_that_number() -> None:
+    """Whichever memory lies there: a kernel would see its bits."""
+    for first, second in ((OWN, OWN + 128), (INPUT, INPUT + 64)):
+        memory = [alloc(OWN), alloc(OWN + 128)]
+        numbers = [told([*memory, launch(INPUT, OWN, n=at)]) for at in (first, second)]
+        tables = [told([*memory, upload(OWN, at, 7)]) for at in (first, second)]
+        assert numbers[0] != numbers[1]
+        assert tables[0] != tables[1]
 
 
 def test_launches_that_were_only_timed_are_not_told() -> None:

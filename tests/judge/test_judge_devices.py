@@ -131,19 +131,23 @@ def kernel_follows(table, y, n, BLOCK: tl.constexpr):
 def wrapper(x):
     x = x.contiguous()
     y = torch.empty_like(x)
-    table = torch.tensor([x.data_ptr() + BYTES], device=x.device)
+    table = torch.tensor([x.data_ptr()], device=x.device)
     kernel_follows[(triton.cdiv(x.numel(), 64),)](table, y, x.numel(), BLOCK=64)
     return y
 """
 
 
-async def test_pointers_in_memory_lead_to_this_guests_blocks_and_no_further(pool: Bench) -> None:
-    verdict = await judged(pool, FOLLOWS.replace("BYTES", "0"), dtypes=("float32",))
-    assert verdict.kind == "passed", verdict.summary
-    for far in ("(1 << 30)", "-x.data_ptr()"):
-        verdict = await judged(pool, FOLLOWS.replace("BYTES", far), dtypes=("float32",))
-        assert verdict.kind == "crashed", verdict.summary
-        assert "out of bounds" in verdict.summary
+async def test_no_kernel_makes_a_pointer_of_a_number(pool: Bench) -> None:
+    """It could look at the number as well, and so at where its data lie."""
+    for source, words in (
+        (FOLLOWS, "a number is made an address (tt.int_to_ptr)"),
+        (FOLLOWS.replace("tl.load(table)", "tl.load(table.to(tl.pointer_type(tl.pointer_type(tl.float32))))").replace(
+            ".to(tl.pointer_type(tl.float32))\n", "\n"), "an address is read from memory"),
+    ):  # fmt: skip
+        verdict = await judged(pool, source, dtypes=("float32",))
+        assert verdict.kind == "compile", verdict.summary
+        assert words in verdict.summary
+        assert "pass the tensors to the launch" in verdict.summary
 
 
 async def test_the_wall_clock_is_a_backstop(tmp_path: Path) -> None:

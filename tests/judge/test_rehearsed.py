@@ -76,6 +76,9 @@ STATE = {
         "    calls[0] += took > 0\n    again = calls[0] % 40 == 39", "again",
     ),
     "an id": ("", "", "id(input) // 16 % 16 == 5"),
+    "an address as a number": ("", "", "x.data_ptr()"),
+    "an address of memory that nobody uses": ("", "", "torch.empty(16, device=x.device).data_ptr()"),
+    "an address in a table": ("", "torch.tensor([input.data_ptr()], device='cpu').to(input.device)", "0"),
     "the depth of the stack": ("import inspect\n", "", "len(inspect.stack(0)) > 30"),
     "a thread": ("import threading\n", "", "threading.current_thread() is not threading.main_thread()"),
 }  # fmt: skip
@@ -201,9 +204,6 @@ HONEST = {
         "    return y.requires_grad_() if input.requires_grad else y\n\n\ndef double(input):\n",
     ),
     "arguments in a list": "old = [None]\n" + DOUBLE.replace(HEAD, f"{HEAD}    old[0] = input\n"),
-    "addresses in a table": DOUBLE.replace(
-        "    n = x.numel()\n", "    n = x.numel()\n    torch.tensor([x.data_ptr()], device='cpu').to(x.device)\n"
-    ),
     "launches kept by layout and alignment": "kept = {}\n"
     + DOUBLE.replace(
         "    n = x.numel()\n",

@@ -3,7 +3,8 @@
 A call has no data to work with, so what it asks for is a function of its metadata: sizes, strides, dtypes, numbers. The
 text leaves out what says nothing about results: numbers of kernels and when they were compiled, when memory was freed,
 lines, and launches that were only timed, of which no result is made. Memory is named in the order in which it is first
-used; a number that is an address is named likewise, wherever it stands.
+used, where a command names memory. A number that happens to be an address is a number like any other: no kernel makes a
+pointer of one, so whoever hands one to a kernel wants its bits, and two calls whose bits differ are not the same.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bringup.device import space
 from bringup.device.wire import ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from bringup.device.execution import Launcher
 
 MOST_LINES = 1 << 11  # that are told one by one; of the rest there is a digest
-MOST_ADDRESSES = 1 << 12  # of one upload that are named
 LEFT_OUT = 6  # words of a line that is quoted
 SHORT = 32  # digits of a digest: pairs of texts that share twelve are found in minutes
 WORDS = 8  # of an upload that are quoted
@@ -104,7 +102,7 @@ class Transcript:
         return self._names[base]
 
     def _address(self, value: int, base: int = 0) -> str:
-        """An address by the storage that it lies in, or a number."""
+        """An address that a command names, by the storage that it lies in."""
         if base not in self._sizes and space.BASE <= value < space.END:
             found = bisect.bisect_right(self._bases, value)
             known = self._bases[found - 1] if found else 0
@@ -132,18 +130,7 @@ class Transcript:
         target, at = unpack_descriptor(body, 0)
         data = bytes(body[at:])
         words = [data[i : i + 8].hex() for i in range(0, min(len(data), 8 * WORDS), 8)]
-        whole = np.frombuffer(data, np.int64, len(data) // 8)
-        places = np.flatnonzero((whole >= space.BASE) & (whole < space.END))[:MOST_ADDRESSES]
-        kept = bytearray(data)
-        named: list[str] = []
-        for place in places.tolist():
-            name = self._address(int(whole[place]))
-            if not name.startswith("0x"):
-                kept[8 * place : 8 * place + 8] = bytes(8)
-                named.append(f"{place}: {name}")
-                if place < WORDS:
-                    words[place] = name
-        digest = hashlib.sha256(kept + "\n".join(named).encode()).hexdigest()[:SHORT]
+        digest = hashlib.sha256(data).hexdigest()[:SHORT]
         return f"upload {len(data)} bytes ({' '.join(words)}; {digest}) to {self._tensor(target)}"
 
     def _read(self, body: memoryview) -> str:
@@ -161,8 +148,7 @@ class Transcript:
                 at += POINTER.size
             else:
                 (scalar,) = _WORD.unpack_from(body, at)
-                inside = space.BASE <= scalar < space.END
-                value = self._address(scalar) if inside else str(scalar) if kind[0] in "iu" else f"{scalar:#x}"
+                value = str(scalar) if kind[0] in "iu" else f"{scalar:#x}"
                 at += _WORD.size
             words.append(f"{name}={value}")
         return f"launch {launcher.kernel.name}<{launcher.digest[:SHORT]}> {'x'.join(map(str, grid))} {' '.join(words)}"

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from bringup.device import space
 from bringup.device.engine import Kernel
 from bringup.device.machine import check_signature
 from bringup.device.memory import check_extent, item_bytes
@@ -157,12 +156,10 @@ class Recorder:
             if nbytes and (number < 0 or int(nbytes) > self.sizes[number]):
                 raise GuestFailed("the wrapper returns memory that is not the call's")
             numbers.append(number)
-        steps = [self._relocated(step) for step in self.steps] if self._follows() else self.steps
-        self.steps = steps
         self._catch_up()
         after = None if reply["after"] == asked else reply["after"]
         returned = Returned(reply["result"], after, numbers)
-        return Tape(tuple(steps), returned, tuple(self.sizes), tuple(self.times), tuple(self.readings))
+        return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.times), tuple(self.readings))
 
     def _catch_up(self) -> None:
         if self.begun is not None:
@@ -298,37 +295,11 @@ class Recorder:
             return -1, 0
         if base in self._region:
             return self._region[base], value - base
-        found = self._inside(value)
-        if found is None:
-            raise Malformed("memory that was never allocated")
-        return found
-
-    def _inside(self, value: int) -> tuple[int, int] | None:
-        """Region and offset of an address; None where it lies in none."""
         found = bisect.bisect_right(self._at, value)
-        if not found:
-            return None
-        base = self._at[found - 1]
-        number = self._region[base]
-        return (number, value - base) if value <= base + self.sizes[number] else None
-
-    def _follows(self) -> bool:
-        return any(isinstance(step, Launch) and step.kernel.follows for step in self.steps)
-
-    def _relocated(self, step: Step) -> Step:
-        """A step with the addresses in its values left open, for kernels that take addresses out of memory."""
-        if isinstance(step, Upload):
-            words = np.frombuffer(bytes(step.values), WORD, len(step.values) // 8)
-            found = [(8 * int(place), *where) for place in np.flatnonzero((words >= space.BASE) & (words < space.END))
-                     if (where := self._inside(int(words[place]))) is not None]  # fmt: skip
-            return Upload(step.target, step.values, tuple(found))
-        if isinstance(step, Launch):
-            taken = {position for position, *_ in step.pointers}
-            inside = [(position, *where) for position, word in enumerate(step.packed.tolist())
-                      if position not in taken and space.BASE <= word < space.END
-                      and (where := self._inside(word)) is not None]  # fmt: skip
-            return Launch(step.kernel, step.grid, step.named, step.packed, step.pointers, tuple(inside))
-        return step
+        begin = self._at[found - 1] if found else 0
+        if not found or value > begin + self.sizes[self._region[begin]]:
+            raise Malformed("memory that was never allocated")
+        return self._region[begin], value - begin
 
     # What cannot wait ------------------------------------------------------------------------------------------
 
@@ -344,8 +315,6 @@ class Recorder:
             raise Malformed("more than a call of this operator may read")
         if what.region < len(self.given) and not self.reads_arguments:
             raise Malformed("an argument, which it may not read")
-        if self._follows():
-            self.steps = [self._relocated(step) for step in self.steps]
         self._catch_up()
         found = self.answers[len(self.readings)] if self.room is None else bytes_of(what.on(self.room))
         self.readings.append(Reading(len(self.steps), what, found))

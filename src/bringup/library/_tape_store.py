@@ -158,15 +158,15 @@ class TapeStore:
         if kind == "copy":
             return Copy(_view(told[0]), _view(told[1]))
         if kind == "upload":
-            return Upload(_view(told[0]), bytearray(base64.b64decode(told[1])), _tuples(told[2]))
-        key, grid, constants, packed, pointers, addresses = told
+            return Upload(_view(told[0]), bytearray(base64.b64decode(told[1])))
+        key, grid, constants, packed, pointers = told
         compiled = self._kernel_of(key)
         if compiled is None:
             raise _Gone
         named = SimpleNamespace(name=compiled.facts.name, constants=constants, profile=state.profile(), key=key)
         words = np.frombuffer(base64.b64decode(packed), WORD).copy()
         first, second, third = grid
-        return Launch(compiled.kernel, (first, second, third), named, words, _tuples(pointers), _tuples(addresses))
+        return Launch(compiled.kernel, (first, second, third), named, words, _tuples(pointers))
 
 
 class _Gone(Exception):
@@ -190,9 +190,9 @@ def _step_told(step: Step) -> list[Any]:
     if isinstance(step, Copy):
         return ["copy", _view_told(step.source), _view_told(step.target)]
     if isinstance(step, Upload):
-        return ["upload", _view_told(step.target), base64.b64encode(step.values).decode(), step.addresses]
+        return ["upload", _view_told(step.target), base64.b64encode(step.values).decode()]
     packed = base64.b64encode(step.packed.tobytes()).decode()
-    return ["launch", step.named.key, step.grid, step.named.constants, packed, step.pointers, step.addresses]
+    return ["launch", step.named.key, step.grid, step.named.constants, packed, step.pointers]
 
 
 def _view_told(view: View) -> list[Any]:

@@ -113,18 +113,11 @@ class Upload:
 
     target: View
     values: bytearray
-    addresses: tuple[tuple[int, int, int], ...] = ()
-    """Bytes of the values that are an address: where, region, bytes from its beginning."""
 
     def run(self, regions: Room) -> None:
         """Do it."""
-        values = self.values
-        if self.addresses:
-            values = bytearray(values)
-            for at, region, offset in self.addresses:
-                values[at : at + 8] = (regions[region].data_ptr() + offset).to_bytes(8, "little")
         target = self.target.on(regions)
-        target.copy_(torch.frombuffer(values, dtype=self.target.dtype, count=target.numel()).view(target.shape))
+        target.copy_(torch.frombuffer(self.values, dtype=self.target.dtype, count=target.numel()).view(target.shape))
 
 
 @dataclass(frozen=True)
@@ -138,8 +131,6 @@ class Launch:
     """int64[arguments]: scalars as eight bytes."""
     pointers: tuple[tuple[int, str, int, int], ...]
     """Position among the arguments, name, region (-1: null), bytes from its beginning."""
-    addresses: tuple[tuple[int, int, int], ...] = ()
-    """Scalars that are an address: position, region, bytes from its beginning."""
 
     def run(self, regions: Room) -> None:
         """Do it."""
@@ -152,12 +143,6 @@ class Launch:
             pointer = regions[region].data_ptr() + offset
             packed[position] = launch.signed(pointer)
             buffers.append(regions.buffer(region, name))
-        for position, region, offset in self.addresses:
-            packed[position] = launch.signed(regions[region].data_ptr() + offset)
-        if self.kernel.follows:
-            known = {region for _, _, region, _ in self.pointers}
-            others = [number for number in range(len(regions.regions)) if number not in known]
-            buffers += [buffer for number in others if (buffer := regions.buffer(number)) is not None]
         launch.run(self.kernel, self.named.profile, self.grid, self.named, packed, buffers, regions.budget)
 
 

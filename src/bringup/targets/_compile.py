@@ -19,6 +19,8 @@ OPTIONS = (
     "allow_flush_denorm", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
 )  # fmt: skip
 _TO_POINTERS = re.compile(r"!tt\.ptr<(?:tensor<[^>]*x)?!tt\.ptr<")
+_ACCESS = re.compile(r"\btt\.(?:load|store|atomic|descriptor_|experimental_descriptor_|gather|scatter)")
+_NAMED = "a kernel gets its memory as arguments; pass the tensors to the launch, a few at a time where there are many"
 _CONSTANT = re.compile(r"\b(?:arith\.constant|llvm\.mlir\.constant)\b")
 _TABLE = re.compile(r"\bdense(?:<[\[\"]|_resource<)[^>]*>\s*:\s*(?:tensor|vector)<((?:\d+x)+)")
 _RANGE_START = re.compile(r"\btt\.make_range\b[^}]*\bstart = (?!0\b)")
@@ -59,15 +61,22 @@ def verified(text: str) -> Any:
 
 
 def refuse_addresses(text: str) -> None:
-    """Raise RuntimeError for a kernel that makes a number of an address: where its data lie tells it who calls.
+    """Raise RuntimeError for a kernel that makes a number of an address, or an address of a number.
 
-    Addresses become numbers by `tt.ptr_to_int`, or in memory, where a pointer is written and a number read.
+    Where its data lie tells a kernel who calls. An address becomes a number by `tt.ptr_to_int`, or in memory, where a
+    pointer is written and a number read. A table of addresses that a kernel may follow is one of numbers that it may
+    look at as well, so nothing makes a pointer of a number either: a launch names its memory.
     """
     for line in text.splitlines():
         if "tt.ptr_to_int" in line:
             raise RuntimeError("an address is made a number (tt.ptr_to_int): a kernel may not know where its data lie")
-        if ("tt.store " in line or "tt.atomic" in line or "descriptor_store" in line) and _TO_POINTERS.search(line):
-            raise RuntimeError("an address is written to memory: a kernel may not know where its data lie")
+        if "tt.int_to_ptr" in line:
+            raise RuntimeError(f"a number is made an address (tt.int_to_ptr): {_NAMED}")
+        if _ACCESS.search(line) and _TO_POINTERS.search(line):
+            kept = "tt.load" not in line and "descriptor_load" not in line
+            if kept:
+                raise RuntimeError("an address is written to memory: a kernel may not know where its data lie")
+            raise RuntimeError(f"an address is read from memory: {_NAMED}")
 
 
 def signature_of(module: Any) -> tuple[str, list[str]]:

@@ -66,7 +66,6 @@ class VpeEngine:
         self.chip = chip
         self.alignment = max(space.ALIGNMENT, chip.memory.allocation_alignment_bytes)
         self._storages: dict[int, Any] = {}
-        self._live: dict[int, Block] = {}  # of this guest alone
         self._counts = False
         self._room = MOST_PRINTED  # characters that this call may still print
         self._budget: Budget | None = None  # of the call; the same on every host
@@ -81,7 +80,6 @@ class VpeEngine:
 
     def allocate(self, block: Block) -> None:
         """The memory is there; fill it with poison."""
-        self._live[block.base] = block
         if block.base < self._freed[1] and block.base + block.nbytes > self._freed[0]:
             self._freed = 0, 0  # a new guest's addresses begin anew: that stretch is in use again
         if self._budget is not None and block.owner == "input":
@@ -92,7 +90,6 @@ class VpeEngine:
 
     def release(self, block: Block) -> None:
         """Wipe: whole pages go back to the system."""
-        self._live.pop(block.base, None)
         self._storages.pop(block.base, None)
         first, end = block.base, block.base + block.nbytes
         # With what was freed just before it, so that pages between two freed blocks go, too.
@@ -148,9 +145,6 @@ class VpeEngine:
                 packed[position] = launch.signed(value)
                 buffers.append(None if block is None else _buffer(name, block))
                 launch.check_pointer(chip, loaded.name, name, value)
-            if loaded.kernel.follows:
-                known = {block.base for block in call.blocks if block is not None}
-                buffers += [_buffer("", block) for base, block in self._live.items() if base not in known]
             named = SimpleNamespace(name=loaded.name, constants=call.constants)
             with contextlib.redirect_stdout(printed) if loaded.kernel.prints else contextlib.nullcontext():
                 launch.run(loaded.kernel, chip, call.grid, named, packed, buffers, self._budget)

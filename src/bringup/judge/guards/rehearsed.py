@@ -66,7 +66,7 @@ class Rehearsed(Rerun):
     )
     advice = (
         "do the same for the same sizes, strides, dtypes and numbers in every call; keep nothing between calls but "
-        "what follows from these"
+        "what follows from these; what `data_ptr()` returns is no number for a launch or a table: pass the tensor"
     )
 
     def find(self, rerun: Rerunner, cases: Mapping[str, Sequence[CaseJudge]]) -> Finding:
