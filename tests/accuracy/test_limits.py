@@ -224,6 +224,26 @@ def test_condition_is_the_sum_of_sizes_not_the_size_of_the_result() -> None:
     assert right(found, torch.mm(a[:, 1:2], b[1:2]), 0.3 + 2**-10) == [False]
 
 
+def test_the_difference_of_two_distances_is_as_good_as_the_distances() -> None:
+    """However little it is itself: each of them is rounded, and both begin at the same point."""
+    draw = torch.Generator().manual_seed(3)
+    anchor = (10.0 ** (torch.rand(47, 427, generator=draw) * 5 - 0.3)).int()
+    near, far = (torch.randint(-9, 9, (47, 427), generator=draw).int() for _ in range(2))
+
+    def other_order(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        apart = one.float() - other.float() + 1e-6
+        return (apart * apart).cumsum(-1)[:, -1].sqrt()
+
+    loss = torch.nn.functional.triplet_margin_loss
+    for how in ("sum", "mean", "none"):
+        found = limit("nn.functional.triplet_margin_loss", loss, anchor, near, far, dtype="int32", reduction=how)
+        y = loss(anchor, near, far, reduction=how)
+        every = (other_order(anchor, near) - other_order(anchor, far) + 1.0).relu()
+        by_hand = every.sum() if how == "sum" else every.mean() if how == "mean" else every
+        assert not found.wrong(y, by_hand).any()
+        assert found.wrong(y, by_hand * 1.2).any()
+
+
 def test_a_naive_variance_is_wrong() -> None:
     x = 1000 + torch.arange(64) / 8
     found, y = limit("var", torch.var, x), torch.var(x)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch.nn._reduction import get_enum, legacy_get_enum
+from torch.nn.functional import pairwise_distance
 
 from bringup.accuracy._numbers import quantum
 from bringup.accuracy._twin import Twin, copy_arguments, leaves, perturbation, shares_memory
@@ -18,6 +20,7 @@ STEP = 2.0**-20  # relative; far above the rounding of float64, small enough for
 UNIT = 2.0**-24  # unit roundoff of float32
 DRAWS = 4
 _FACTORS = ("alpha", "beta")
+_TRIPLET = ("anchor", "positive", "negative", "margin", "p", "eps", "swap", "size_average", "reduce", "reduction")
 
 
 def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS) -> list[torch.Tensor]:
@@ -157,6 +160,25 @@ def _largest_product(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return 4 * float(one.max()) * float(two.max()) if one.numel() and two.numel() else 0.0
 
 
+def _distances(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Distances of which a loss takes the difference, summed or averaged as its result is.
+
+    Each is rounded by itself: what moves the anchor moves both and the difference hardly, but roundings do not cancel.
+    A distance sums squares in any order: 2 + sqrt(n) / 2 units of it, n its terms.
+    """
+    given = {**dict(zip(_TRIPLET, args, strict=False)), **kwargs}
+    anchor, positive, negative = (_wide(given[name]) for name in _TRIPLET[:3])
+    norm, eps = float(given.get("p", 2.0)), float(given.get("eps", 1e-6))
+    distance = given.get("distance_function") or (lambda one, other: pairwise_distance(one, other, norm, eps))
+    size = distance(anchor, positive).abs() + distance(anchor, negative).abs()
+    if given.get("swap"):
+        size = size + distance(positive, negative).abs()
+    size = (2 + math.sqrt(anchor.shape[-1] if anchor.dim() else 1) / 2) * size
+    older = given.get("size_average"), given.get("reduce")
+    how = get_enum(given.get("reduction", "mean")) if older == (None, None) else legacy_get_enum(*older, False)
+    return size if how == 0 else size.mean() if how == 1 else size.sum()
+
+
 def _rounded_quotient(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """`div` to whole numbers in a half precision: PyTorch rounds the quotient first, which decides by 1."""
     first = _argument(args, kwargs, 0, "input", "self")
@@ -258,6 +280,7 @@ SIZES: Mapping[str, Sizes] = {
     "quotients": _quotients,
     "steps": _steps,
     "largest_product": _largest_product,
+    "distances": _distances,
     "rounded_quotient": _rounded_quotient,
     "added_logarithm": _added_logarithm,
     "airy": _airy,
