@@ -128,7 +128,7 @@ class Execution:
         try:
             self.engine.begin(self.mode)
             for base, data in inputs:
-                self.memory.put(data, not self.mode.get("read_only"), base)
+                self.memory.put(data, not self.mode.get("read_only"), base, self.mode.get("marks", {}).get(base))
                 if self.tape is not None:
                     self.tape.inputs.append((base, bytes(data)))
         except Fault as fault:

@@ -23,6 +23,7 @@ from bringup.device.account import READS, STREAM, Broken
 from bringup.device.engine import Engine, Fault, Kernel
 from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
 from bringup.device.memory import Memory
+from bringup.device.reach import marks_by_base
 from bringup.device.transcript import Transcript, digest
 from bringup.device.wire import ADDRESS, ALLOCATION, Command, Malformed
 
@@ -100,6 +101,8 @@ class Machine:
         if (given := mode.get("arguments")) is not None:
             at_bases = [(bases[t] + offset * width, size, stride, width) for t, offset, size, stride, width in given]
             mode = {**mode, "arguments": at_bases}
+        if (readable := mode.get("readable")) is not None:
+            mode = {**mode, "marks": marks_by_base(bases, sizes, readable)}
         self._open(mode, inputs)
         self.transcript = Transcript(zip(bases, sizes, strict=True), self.launchers)
         self.in_call, self.before = True, None

@@ -79,17 +79,17 @@ class Memory:
             at = found[-1] + size if size else at
         return found
 
-    def put(self, data: memoryview, writable: bool, base: int) -> Block:
+    def put(self, data: memoryview, writable: bool, base: int, marks: Map | None = None) -> Block:
         """A block that holds an input, at an address beyond those of all others.
 
-        Raises Fault when there is no memory left.
+        `marks`: which of its bytes may be read (`reach.marks`); None: all. Raises Fault when there is no memory left.
         """
         if base < self._next_input:
             raise Fault("launch", "inputs that overlap")
         self._next_input = base + len(data)
         if self._next_input > space.END:
             raise Fault("memory", "the inputs of this candidate's cases have used up the range of addresses")
-        block = self._add(base, len(data), "input", INPUT)
+        block = self._add(base, len(data), "input", INPUT, marks)
         self.engine.write(block, data)
         block.writable = writable
         return block
@@ -100,7 +100,7 @@ class Memory:
         twin._next_own, twin._next_input = self._next_own, self._next_input
         return twin
 
-    def _add(self, base: int, nbytes: int, owner: Owner, code: int) -> Block:
+    def _add(self, base: int, nbytes: int, owner: Owner, code: int, marks: Map | None = None) -> Block:
         counted = max(nbytes, LEAST_COUNTED)
         if self.live + counted > self.limit:
             raise Fault(
@@ -109,6 +109,8 @@ class Memory:
             )
         self.count += 1
         written_by = np.full(nbytes, code, np.uint8) if code else np.zeros(nbytes, np.uint8)
+        if marks is not None:
+            written_by[...] = marks
         block = Block(base, nbytes, self.count, owner, written_by)
         self.engine.allocate(block)
         self.live += counted

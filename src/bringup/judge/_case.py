@@ -13,6 +13,7 @@ import torch
 
 from bringup.accuracy import COMPLETE, FLOATS, Arithmetic, Limit, Limits
 from bringup.device.memory import repeats
+from bringup.device.reach import reaches_beyond
 from bringup.judge import _codec, _compare
 from bringup.judge._compile_log import headline
 from bringup.judge._moves import rearranges
@@ -126,6 +127,16 @@ class CaseJudge:
         They are known once `request` has been called.
         """
         return [[d["t"], d["offset"], d["shape"], d["stride"], getattr(torch, d["dtype"]).itemsize] for d in self.sent]
+
+    @functools.cached_property
+    def readable(self) -> list[list[Any]] | None:
+        """Those of `placed` that the operator may read; None where it reaches all of their storages.
+
+        Not an `out=` that a right call writes as a whole: what it held is nobody's input.
+        """
+        if reaches_beyond(self.operator.name):
+            return None
+        return [one for number, one in enumerate(self.placed()) if self.inputs.raises or not self.must_write(number)]
 
     @functools.cached_property
     def result_sizes(self) -> list[list[int]]:

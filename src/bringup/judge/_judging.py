@@ -288,6 +288,7 @@ class Judging:
             # An `out=` or in-place case is there to be written.
             "read_only": "mutation" in self.guards and not (self.operator.mutates or case.inputs.requires),
             "arguments": case.placed() if in_order else None,
+            "readable": case.readable,
             "results": case.result_sizes if in_order else [],
             "profile": self.job.report.profile,
             "read_bytes": self.reads.nbytes if "reads" in self.guards else 1 << 40,

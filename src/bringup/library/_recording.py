@@ -15,7 +15,7 @@ import torch
 
 from bringup.device.engine import Kernel
 from bringup.device.machine import check_signature
-from bringup.device.memory import check_extent, item_bytes
+from bringup.device.memory import Map, check_extent, item_bytes
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
 from bringup.judge.calling import Answer, Caller
 from bringup.library._numbers import differing
@@ -120,9 +120,11 @@ class Recorder:
     """Without regions: what it reads."""
     launchers: dict[int, _Launcher] = field(default_factory=dict)
     """Kernels that this guest has been given a number of, in earlier calls too."""
+    shown: Sequence[Map | None] = ()
+    """Which bytes of the regions the call may read; None for all."""
 
     def __post_init__(self) -> None:
-        self.room = None if self.regions is None else Room(self.regions)
+        self.room = None if self.regions is None else Room(self.regions, self.shown)
         self._done = 0
         if self.begun is not None:
             self.room, self._done = self.begun.room, len(self.begun.steps)

@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from bringup.device.reach import reaches_beyond
 from bringup.device.wire import Malformed
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
@@ -93,8 +94,9 @@ class Sealer:
         began = time.monotonic()
         request = call.template.request(call.numbers)
         recorder = Recorder(
-            request["sizes"], request["bases"], call.regions, self.kernels, reads.nbytes, reads.arguments, begun
-        )
+            request["sizes"], request["bases"], call.regions, self.kernels, reads.nbytes, reads.arguments, begun,
+            shown=call.shown,
+        )  # fmt: skip
         tape = self._recorded(source, request, recorder)
         assert recorder.room is not None
         if self.witnesses.contradict(source, request, tape):
@@ -203,6 +205,8 @@ class SealedWrapper:
         self._learned: dict[Any, _Learned] = {}  # by kind
         self._mistaken = ""
         self._reads = _Reads.of(schema)
+        self._beyond = reaches_beyond(schema.name)
+        self._outs = {p.name for p in given if p.written and p.keyword_only}
         self._store = sealer.store(source)
         self.__signature__ = signature_of(source)
 
@@ -214,6 +218,8 @@ class SealedWrapper:
             call = Call(args, kwargs)
             call.written = [value for value, written in zip(args, self._places, strict=False) if written]
             call.written += [value for name, value in kwargs.items() if name in self._written]
+            if not self._beyond:
+                call.show(self._outs)
             return self._call(call)
         except CallFailed as failed:
             raise GuestFailed(str(failed)) from None
@@ -225,7 +231,7 @@ class SealedWrapper:
         if tapes is None:
             foretold = self._foretold(call) if call.numbers else None
             tapes = self._stored(call) if foretold is None else [foretold]
-        done = go_on(tapes, call.regions) if tapes else None
+        done = go_on(tapes, call.regions, call.shown) if tapes else None
         if isinstance(done, tuple):
             self._sealer.repeated += 1
             tape, regions = done

@@ -7,14 +7,15 @@ reach, those together that lie on one another. Regions have addresses that are t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from bringup.device import space
-from bringup.device.memory import check_extent
+from bringup.device.memory import Map, check_extent
+from bringup.device.reach import Readable, marks
 from bringup.judge.calling import decode, encode
 from bringup.library._numbers import Number, left_open, order
 from bringup.library._tapes import Tape, view
@@ -118,7 +119,12 @@ class Call:
         """Raises GuestFailed for arguments that no sealed kernel can take."""
         self.tensors: list[Any] = []
         self._collect(args)
-        self._collect(kwargs.values())
+        self._named: dict[str, range] = {}
+        """By the name of an argument: which of the tensors are in it."""
+        for name, value in kwargs.items():
+            first = len(self.tensors)
+            self._collect([value])
+            self._named[name] = range(first, len(self.tensors))
         default = torch.get_default_dtype()
         if default is not torch.float32 and not any(tensor.is_floating_point() for tensor in self.tensors):
             raise GuestFailed(
@@ -143,6 +149,21 @@ class Call:
         exact = [number.hex() if type(number) is float else number for number in self.numbers]
         self.key = self.template.key, tuple(exact)
         self._kind: tuple[Any, ...] | None = None
+        self.shown: list[Map | None] = []
+        """Which bytes of each region the call may read; None for all, also where there is no entry."""
+
+    def show(self, outs: Iterable[str]) -> None:
+        """Leave the elements of all arguments to be read but of those named, which the call is to write."""
+        written = {place for name in outs for place in self._named.get(name, ())}
+        readable: list[list[Readable]] = [[] for _ in self.regions]
+        for place, told in enumerate(self._told):
+            if place not in written:
+                region, dtype, size, stride, offset = told
+                readable[region].append(Readable(offset * dtype.itemsize, size, stride, dtype.itemsize))
+        self.shown = [
+            marks(region.numel(), found) if region.numel() else None
+            for region, found in zip(self.regions, readable, strict=True)
+        ]
 
     @property
     def kind(self) -> tuple[Any, ...]:

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from bringup.device.memory import Map, codes
 from bringup.vpe import launch, memory, state
 from bringup.vpe.device import tensors
+from bringup.vpe.memory import INPUT
 from bringup.vpe.work import Budget
 
 WORD = np.dtype(np.int64)
@@ -39,6 +41,10 @@ class View:
     size: tuple[int, ...]
     stride: tuple[int, ...]
 
+    def bytes(self) -> tuple[int, int, tuple[int, ...], tuple[int, ...]]:
+        """Where its bytes are, as `codes` takes it."""
+        return self.offset, self.dtype.itemsize, self.size, self.stride
+
     def on(self, regions: Room) -> Any:
         """The tensor."""
         return view(regions[self.region], self.offset, self.dtype, self.size, self.stride)
@@ -47,9 +53,13 @@ class View:
 class Room:
     """The memory of one run of a tape, and the cycles that its launches may take: as many as in the judge."""
 
-    def __init__(self, given: Sequence[Region]) -> None:
-        """Begin with the arguments' regions."""
+    def __init__(self, given: Sequence[Region], shown: Sequence[Map | None] = ()) -> None:
+        """Begin with the arguments' regions; `shown`: which bytes of each the call may read, None for all."""
         self.regions: list[Region] = list(given)
+        self._shown: dict[int, tuple[Map, Map | None]] = {}  # by region: as this call sees its map, and the map
+        for number, readable in enumerate(shown):
+            if readable is not None:
+                self._show(number, readable)
         limits = state.profile().limits
         self.budget = Budget.for_call(limits)
         if self.budget is not None:
@@ -67,8 +77,44 @@ class Room:
         first, nbytes = region.data_ptr() - whole.base, region.numel()
         marks = whole.initialised
         whole.initialised = None if marks is None else marks[first : first + nbytes]
+        if number in self._shown:
+            whole.initialised = self._shown[number][0]
         whole.base, whole.nbytes, whole.name = region.data_ptr(), nbytes, name
         return whole
+
+    def _show(self, number: int, readable: Map) -> None:
+        found = self.buffer(number)
+        own = None if found is None else found.initialised
+        if found is None or (own is not None and not own.any()):
+            return  # nobody has written a byte of it
+        self._shown[number] = (readable.copy() if own is None else np.where(readable, own, 0).astype(np.uint8)), own
+
+    def launched(self, number: int) -> None:
+        """A kernel may have written a region."""
+        seen, own = self._shown.get(number, (None, None))
+        if seen is not None and own is not None:
+            np.maximum(own, seen, out=own)
+
+    def copied(self, source: View, target: View) -> None:
+        """What a call may not read it may not read of a copy either."""
+        if source.region not in self._shown and target.region not in self._shown:
+            return
+        before, after = self.buffer(source.region), self.buffer(target.region)
+        assert before is not None
+        assert after is not None
+        if target.region not in self._shown:
+            own = after.initialised
+            self._shown[target.region] = np.full(after.nbytes, INPUT, np.uint8) if own is None else own.copy(), own
+        codes(self._shown[target.region][0], *target.bytes())[...] = (
+            INPUT if before.initialised is None else codes(before.initialised, *source.bytes())
+        )
+        self.launched(target.region)
+
+    def uploaded(self, target: View) -> None:
+        """The host has written a tensor."""
+        if target.region in self._shown:
+            codes(self._shown[target.region][0], *target.bytes())[...] = INPUT
+            self.launched(target.region)
 
 
 @dataclass(frozen=True)
@@ -105,6 +151,7 @@ class Copy:
     def run(self, regions: Room) -> None:
         """Do it."""
         self.target.on(regions).copy_(self.source.on(regions))
+        regions.copied(self.source, self.target)
 
 
 @dataclass(frozen=True)
@@ -118,6 +165,7 @@ class Upload:
         """Do it."""
         target = self.target.on(regions)
         target.copy_(torch.frombuffer(self.values, dtype=self.target.dtype, count=target.numel()).view(target.shape))
+        regions.uploaded(self.target)
 
 
 @dataclass(frozen=True)
@@ -144,6 +192,8 @@ class Launch:
             packed[position] = launch.signed(pointer)
             buffers.append(regions.buffer(region, name))
         launch.run(self.kernel, self.named.profile, self.grid, self.named, packed, buffers, regions.budget)
+        for _, _, region, _ in self.pointers:
+            regions.launched(region)
 
 
 Step = Allocate | Free | Copy | Upload | Launch
@@ -194,13 +244,6 @@ class Tape:
     readings: tuple[Reading, ...] = ()
     """What it has read; with other values it would have gone on otherwise."""
 
-    def run(self, given: Sequence[Region]) -> list[Region]:
-        """Do everything on the arguments' regions; return all regions. For tapes without readings."""
-        room = Room(given)
-        for step in self.steps:
-            step.run(room)
-        return room.regions
-
 
 @dataclass
 class Begun:
@@ -210,12 +253,14 @@ class Begun:
     steps: tuple[Step, ...]
 
 
-def go_on(tapes: Sequence[Tape], given: Sequence[Region]) -> tuple[Tape, list[Region]] | Begun:
+def go_on(
+    tapes: Sequence[Tape], given: Sequence[Region], shown: Sequence[Map | None] = ()
+) -> tuple[Tape, list[Region]] | Begun:
     """Do what tapes of calls do that differ in what was read alone: that of them which has read what is there.
 
     Returns it with all regions; where none has, what was done until then.
     """
-    room, done, left = Room(given), 0, list(tapes)
+    room, done, left = Room(given, shown), 0, list(tapes)
     for number in range(max(len(tape.readings) for tape in tapes) + 1):
         tape = left[0]
         if number >= len(tape.readings):
