@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from library_kernels import ADD, binary
-from library_testkit import make_library
+from library_testkit import dense, make_library
 
 import bringup
 from bringup.library._sealed import Sealer
@@ -75,20 +76,21 @@ def added(on: Any, numbers: Sequence[float]) -> int:
 
 
 def test_numbers_are_left_open_when_they_have_moved_and_were_looked_into(on: Any) -> None:
-    assert added(on, [0.26, 0.29]) == 2
+    assert added(on, dense(0.26, 0.29)) == 2
     on.sealer.study.settle()
-    assert added(on, [0.33, 0.37, 0.41, 0.43, 0.45, 0.47, 0.48]) == 0
+    assert added(on, dense(0.33, 0.37, 0.41, 0.43, 0.45, 0.47, 0.48)) == 0
     # They go up, so what comes between the next powers of 256 was looked into.
-    assert added(on, [0.52, 1.3, 200.3]) == 0
+    assert added(on, dense(0.52, 1.3, 200.3)) == 0
     # Wrappers may treat these otherwise.
     assert added(on, [0.0, 1.0, 2.0, -0.3, float("inf")]) == 5
+    assert added(on, [0.25, 0.34, 0.3400001, struct.unpack("f", struct.pack("f", 0.34))[0]]) == 4
 
 
 def test_numbers_that_are_near_teach_right(on: Any) -> None:
     """They may be one in float32; then no word of a launch differs, and it would be the same for all others."""
     added(on, [0.1 - 2.46e-11 * n for n in range(4)])
     on.sealer.study.settle()
-    assert added(on, [0.09, 0.08, 0.11, 0.12]) == 0
+    assert added(on, dense(0.09, 0.08, 0.11, 0.12)) == 0
 
 
 def test_strictly_sealed_no_number_is_left_open(tmp_path_factory: pytest.TempPathFactory) -> None:

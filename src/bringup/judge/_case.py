@@ -132,11 +132,26 @@ class CaseJudge:
     def readable(self) -> list[list[Any]] | None:
         """Those of `placed` that the operator may read; None where it reaches all of their storages.
 
-        Not an `out=` that a right call writes as a whole: what it held is nobody's input.
+        Not an `out=` that a right call writes as a whole: what it held is nobody's input, unless it is an operand too,
+        which stands there by itself.
         """
         if reaches_beyond(self.operator.name):
             return None
-        return [one for number, one in enumerate(self.placed()) if self.inputs.raises or not self.must_write(number)]
+        if self.inputs.raises:
+            return self.placed()
+        return [
+            one for number, one in enumerate(self.placed())
+            if self._name_of(number) not in self._results or not self.must_write(number)
+        ]  # fmt: skip
+
+    def _name_of(self, number: int) -> str:
+        """The name of the keyword argument that a tensor is, or is in; a place in the call for others."""
+        return self.tensors[number][0].split()[-1].partition("[")[0]
+
+    @property
+    def _results(self) -> set[str]:
+        """The names of the arguments that the call is there to write."""
+        return {*self.operator.writes, *([self.inputs.requires] if self.inputs.requires else [])}
 
     @functools.cached_property
     def result_sizes(self) -> list[list[int]]:
@@ -407,12 +422,11 @@ class CaseJudge:
 
     def is_out(self, number: int) -> bool:
         """Whether a tensor of the arguments, or of a tuple among them, is there for the result."""
-        return self.tensors[number][0].split()[-1].partition("[")[0] == "out"
+        return self._name_of(number) == "out"
 
     def must_write(self, number: int) -> bool:
         """Whether a right call writes every element of a tensor among the arguments: an `out` that holds no data."""
-        names = {*self.operator.writes, *([self.inputs.requires] if self.inputs.requires else [])}
-        outs = [id(tensor) for name in names for _, tensor in _codec.tensors_of(self.kwargs.get(name), name)]
+        outs = [id(tensor) for name in self._results for _, tensor in _codec.tensors_of(self.kwargs.get(name), name)]
         if id(self.tensors[number][1]) not in outs:
             return False
         _, args, kwargs = self.expected(self.inputs)

@@ -8,8 +8,8 @@ that differ are the call's number in some format, and nothing else differs. Four
 What a wrapper decides by a number is not seen. So calls are of one kind only where their numbers have the same sign,
 lie between the same two powers of 256, and stand in the same order to each other and to the call's other numbers; and
 tapes are asked for with numbers from end to end of such a kind (`drawn`), so that a bound on which a decision hangs
-lies between two of them, and far apart in any format. Numbers that wrappers treat as special (whole ones, 0, halves,
-what is not finite or far out) are never left open.
+lies between two of them, and far apart in any format. Numbers that wrappers treat as special (whole ones, 0, what is
+not finite or far out, all that have few digits) are never left open.
 """
 
 from __future__ import annotations
@@ -31,16 +31,28 @@ LARGE = 1 << 32  # from here on an integer is one number among many: a seed, not
 APART = 2.0**-6  # relative; numbers that are nearer may be one number in a narrow format
 SPAN = 8  # powers of two within which floats are of one class; 1 is the end of one
 LEAST, MOST = 2.0**-100, 2.0**100  # of the absolute value of a float that is left open
+DECIMALS = 8  # significant digits that a float of few has at most, if its binary ones do not fit into float32
+BINARY_ZEROS, DECIMAL_ZEROS = 16, 5  # at the end of an integer of few digits
 Number = int | float
 
 
 def left_open(value: Any) -> str:
     """Return the class of a number that may be left open, within which wrappers decide alike; "" for any other."""
     if type(value) is int:
-        return f"int {value > 0} {value % 16 == 0}" if LARGE <= abs(value) < 1 << 63 else ""
-    if type(value) is not float or not LEAST < abs(value) < MOST or (2 * value).is_integer():
+        return f"int {value > 0} {value % 16 == 0}" if LARGE <= abs(value) < 1 << 63 and not _short(value) else ""
+    if type(value) is not float or not LEAST < abs(value) < MOST or _short(value):
         return ""
     return f"float {value > 0} {_span(value)}"
+
+
+def _short(value: Number) -> bool:
+    """Whether a number has few digits, binary or decimal, as no drawn one has: a wrapper may treat such apart.
+
+    What is learned of drawn numbers would not hold for them, and a judge's cases have hardly any others.
+    """
+    if isinstance(value, int):
+        return value % (1 << BINARY_ZEROS) == 0 or value % 10**DECIMAL_ZEROS == 0
+    return struct.unpack("<f", struct.pack("<f", value))[0] == value or float(f"{value:.{DECIMALS}g}") == value
 
 
 def _span(value: float) -> int:
