@@ -195,14 +195,19 @@ class Rerunner:
             if self._answers(fresh):
                 yield fresh
 
-    def altered(self, case: CaseJudge, alter: Callable[[list[torch.Tensor]], None]) -> CaseJudge | None:
-        """Return the case with some values changed; None where that is no valid call or has the same answer."""
+    def altered(
+        self, case: CaseJudge, alter: Callable[[list[torch.Tensor]], None], *, any_answer: bool = False
+    ) -> CaseJudge | None:
+        """Return the case with some values changed; None where that is no valid call.
+
+        Also where it has the same answer, unless `any_answer` will do.
+        """
         args, kwargs = _codec.clone_tree([tuple(case.args), case.kwargs])
         inputs = replace(case.inputs, args=args, kwargs=kwargs)
         changed = self._judging.case(inputs, self._judging.expect_anew)
         with contextlib.suppress(Exception):
             alter([tensor for _, tensor in changed.tensors])
-            if self._answers(changed) and not changed.same_answer(case):
+            if self._answers(changed) and (any_answer or not changed.same_answer(case)):
                 return changed
         return None
 

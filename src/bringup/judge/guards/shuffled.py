@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from bringup.judge.guards._rerun import Rerunner
 
 DRAWN = 4  # cases of a dtype, small ones among them: little fits into what may be read
+NUMBER = 8  # bytes of one, which may say anything: a flag may be how many elements are to blame
+SMALLEST = 8  # beside these
 TRIES = 12
 SMALL = 128  # elements: as many flags as may be read
 ZEROS = (0.3, 0.7)  # share of the elements that are zeros
@@ -25,13 +27,13 @@ ZEROS = (0.3, 0.7)  # share of the elements that are zeros
 class Shuffled(Rerun):
     """More calls whose values are those of a call before in other places, where sizes of the result are the same.
 
-    What was read (a size, a flag) is then the same, too, and so is all that the wrapper asks for. What differs is what
-    the host has computed from data: it may be as much as may be read.
+    What is read (a size, a flag) is then the same, too, and so is all that the wrapper asks for. Who reads more than
+    one number, and something else, reads values, and answers in Python what a kernel is to answer.
     """
 
     id = "shuffled"
     catches = "answers that the host makes of the bytes that it may read: places, orders, bits"
-    misses = "as many bytes as may be read"
+    misses = "a number of eight bytes that says what values are"
     advice = "read the size or the flag, and nothing else; where things are, a kernel must find out and use"
 
     def applies(self, judging: Any) -> bool:
@@ -45,6 +47,11 @@ class Shuffled(Rerun):
         usable = [case for case in cases if largest(case) > 1 and not case.inputs.requires]
         order = chance.sample(usable, len(usable))
         found = 0
+        for case in sorted(order, key=largest)[:SMALLEST]:  # whose values may fit into what is read
+            for mixes in (False, True):
+                outcome = self._asked(rerun, case, chance, kernels, mixes=mixes)
+                if isinstance(outcome, tuple):
+                    return outcome
         for case in sorted(order, key=lambda case: largest(case) > SMALL)[:DRAWN] + order[:TRIES]:
             outcome = self._asked(rerun, case, chance, kernels)
             if outcome is None:
@@ -57,18 +64,26 @@ class Shuffled(Rerun):
         return None
 
     def _asked(
-        self, rerun: Rerunner, case: CaseJudge, chance: random.Random, kernels: set[str]
+        self, rerun: Rerunner, case: CaseJudge, chance: random.Random, kernels: set[str], *, mixes: bool = True
     ) -> tuple[Outcome, CaseJudge] | bool | None:
         """Return what is wrong, True where nothing is, None where the case cannot be asked."""
         from bringup.judge._outcome import cheated
 
-        mixed = rerun.altered(case, lambda tensors: _mix(tensors, chance)) or case
-        moved = rerun.altered(mixed, lambda tensors: _shuffle(tensors, chance))
+        mixed = (rerun.altered(case, lambda tensors: _mix(tensors, chance)) if mixes else None) or case
+        # A wrapper that reads values reads others, also where the answer is the same.
+        moved = rerun.altered(mixed, lambda tensors: _shuffle(tensors, chance), any_answer=True)
         if moved is None or not rerun.alike(mixed, moved):
             return None
         one, other = rerun.call(mixed, {}), rerun.call(moved, {})
         if not one.outcome.kind == other.outcome.kind == "passed":
             return None  # a small error on changed values is the audit's business
+        read = max(sum(map(len, run.asked.answers or ())) // 2 for run in (one, other))
+        if one.asked.answers != other.asked.answers and read > NUMBER:
+            text = (
+                "with the same values in other places, and a result of the same sizes, the wrapper reads something "
+                f"else in {read} bytes: sizes and flags would be the same, so it reads values"
+            )
+            return cheated(self.id, text).with_call(moved), moved
         told = told_by_data(one.transcript, other.transcript, kernels | kernels_of(one.transcript))
         if told <= rerun.read_bytes:
             return True
@@ -97,5 +112,7 @@ def _shuffle(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
 
     generator = torch.Generator().manual_seed(chance.getrandbits(32))
     for tensor in tensors:
-        order = torch.randperm(tensor.numel(), generator=generator)
-        tensor.copy_(tensor.clone().reshape(-1)[order].reshape(tensor.shape))
+        flat = tensor.clone().reshape(-1)
+        mixed = flat[torch.randperm(flat.numel(), generator=generator)]
+        # Of few elements many orders are the same.
+        tensor.copy_((flat.roll(1) if torch.equal(mixed, flat) else mixed).reshape(tensor.shape))
