@@ -244,6 +244,17 @@ def test_the_difference_of_two_distances_is_as_good_as_the_distances() -> None:
         assert found.wrong(y, by_hand * 1.2).any()
 
 
+def test_a_number_in_the_place_of_an_operand_is_rounded_as_an_element_is() -> None:
+    """Next to a zero of the polynomial what rounding changes is more than the result's own units."""
+    x, n = 0.3453837978032905, torch.tensor([4.374])
+    found = limit("special.legendre_polynomial_p", torch.special.legendre_polynomial_p, x, n)
+    y = torch.special.legendre_polynomial_p(x, n)
+    beside = torch.special.legendre_polynomial_p(torch.tensor([x]), n)
+    other = limit("special.legendre_polynomial_p", torch.special.legendre_polynomial_p, torch.tensor([x]), n)
+    assert right(found, y, -0.010080665349960327, -0.01009) == [True, False]
+    assert right(other, beside, -0.010080665349960327, -0.01009) == [True, False]
+
+
 def test_a_naive_variance_is_wrong() -> None:
     x = 1000 + torch.arange(64) / 8
     found, y = limit("var", torch.var, x), torch.var(x)

@@ -14,7 +14,7 @@ from torch.nn._reduction import get_enum, legacy_get_enum
 from torch.nn.functional import pairwise_distance
 
 from bringup.accuracy._numbers import quantum
-from bringup.accuracy._twin import Twin, copy_arguments, leaves, perturbation, shares_memory
+from bringup.accuracy._twin import Change, Twin, copy_arguments, leaves, perturbation, shares_memory
 
 STEP = 2.0**-20  # relative; far above the rounding of float64, small enough for the change to be linear
 UNIT = 2.0**-24  # unit roundoff of float32
@@ -23,14 +23,15 @@ _FACTORS = ("alpha", "beta")
 _TRIPLET = ("anchor", "positive", "negative", "margin", "p", "eps", "swap", "size_average", "reduce", "reduction")
 
 
-def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS) -> list[torch.Tensor]:
+def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS, *, numbers: bool = False) -> list[torch.Tensor]:
     """Return how much each result moves when all arguments move by one unit roundoff of float32, for units of 1.
 
     The largest of `draws` fixed choices of directions, and of all values growing alike, divided by the unit roundoff;
     0 where a result ceases to be. Choices alone let the changes of many terms cancel, as roundings do that have nothing
     to do with each other: those of equal terms are equal, and their sum is off to one side, in any order but a tree's.
     Elements that share memory (an expanded tensor, one that is given twice) move apart as well: each is rounded
-    wherever it is used, and a difference of two that are equal would never move.
+    wherever it is used, and a difference of two that are equal would never move. `numbers`: floats
+    among the positional arguments are operands, and move as elements do.
     """
     moved = [torch.zeros_like(one) for one in exact]
     ways = [twin]
@@ -38,13 +39,19 @@ def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS) -> list[to
         apart = twin.apart()
         if _alike(leaves(list(apart.run())), exact):  # nothing is written to what they share
             ways.append(apart)
-    for way in ways:
-        for change in (*(perturbation(STEP, draw) for draw in range(draws)), _grown):
-            result, args, kwargs = way.run(change)
-            for size, one, other in zip(moved, exact, leaves([result, args, kwargs]), strict=True):
-                if one.shape == other.shape and one.dtype is torch.float64 and other.dtype is torch.float64:
-                    by = ((other - one).abs() / STEP).nan_to_num(nan=0.0, posinf=0.0)
-                    torch.maximum(size, by, out=size)
+    runs: list[tuple[Twin, Change | None]] = [
+        (way, change) for way in ways for change in (*(perturbation(STEP, draw) for draw in range(draws)), _grown)
+    ]
+    if numbers and any(type(value) is float for value in twin.args):
+        grown = tuple(value * (1 + STEP) if type(value) is float else value for value in twin.args)
+        other_numbers = Twin(twin.function, grown, twin.kwargs, scalars=False)
+        runs += [(other_numbers, None), (other_numbers, _grown)]
+    for way, change in runs:
+        result, args, kwargs = way.run(change)
+        for size, one, other in zip(moved, exact, leaves([result, args, kwargs]), strict=True):
+            if one.shape == other.shape and one.dtype is torch.float64 and other.dtype is torch.float64:
+                by = ((other - one).abs() / STEP).nan_to_num(nan=0.0, posinf=0.0)
+                torch.maximum(size, by, out=size)
     return moved
 
 
@@ -105,7 +112,7 @@ def root(args: tuple[Any, ...], kwargs: Mapping[str, Any], place: int) -> float:
     d(s^(1/p)) / s^(1/p) = (1/p) ds/s. `place` is that of p among the arguments.
     """
     try:
-        degree = _argument(args, kwargs, place, "p", "ord")
+        degree = _argument(args, kwargs, place, "p", "ord", "norm_type")
     except StopIteration:
         return 1.0
     if isinstance(degree, bool) or not isinstance(degree, int | float) or not degree:
