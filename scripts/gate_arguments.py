@@ -4,7 +4,8 @@
 
 Drawn under the seed of `bringup.audit.breadth`, which is not the audit's: these cases are public, its own stay unseen.
 With `--recordings` each case is judged on the recorded kernel: one that it fails is not written but told of, a line of
-JSON each, in FILE. Once the kernel is repaired, the same command adds the case.
+JSON each, in FILE. Once the kernel is repaired, the same command adds the case. `--even-failing` writes it at once, so
+that a session shows the failure: that is how a kernel is repaired (docs/recorded.md).
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ def main() -> int:
     parser.add_argument("--recordings", default="vpe-pe64", help="a shipped set, or the path of one")
     parser.add_argument("--target", default="vpe:pe64", help="what the recorded kernels are judged on")
     parser.add_argument("--failures", type=Path, required=True, help="where cases that kernels fail are told of")
+    parser.add_argument("--even-failing", action="store_true", help="write cases that the recorded kernels fail, too")
     parser.add_argument("--jobs", type=int, default=1, help="processes that choose")
     options = parser.parse_args()
     gate = get_suite("opinfo")
@@ -126,14 +128,16 @@ def main() -> int:
     }
     wrong = asyncio.run(failing(fresh, kernels, options.target, options.failures))
     for name, found in fresh.items():
-        kept = {d: [k for k in keys if k not in wrong.get(name, {}).get(d, ())] for d, keys in found.items()}
+        left = {} if options.even_failing else wrong.get(name, {})
+        kept = {d: [k for k in keys if k not in left.get(d, ())] for d, keys in found.items()}
         old = shipped.get(name, {})
         merged = {d: [*old.get(d, ()), *kept.get(d, ())] for d in dict.fromkeys([*old, *kept])}
         shipped[name] = {dtype: keys for dtype, keys in merged.items() if keys}
     order = [operator.name for operator in gate.operators() if operator.exclusion is None]
     written = write_breadth(FILE, {name: shipped[name] for name in order if name in shipped})
     left_out = sum(len(keys) for found in wrong.values() for keys in found.values())
-    print(f"{written} cases of {sum(map(bool, shipped.values()))} operators in {FILE.name}; {left_out} left out now")
+    what = "failed by recorded kernels" if options.even_failing else "left out now"
+    print(f"{written} cases of {sum(map(bool, shipped.values()))} operators in {FILE.name}; {left_out} {what}")
     return 0
 
 

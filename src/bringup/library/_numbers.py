@@ -267,6 +267,30 @@ def differences(one: Tape, two: Tape) -> list[tuple[int, int, bytes, bytes]] | N
     return differing(one.steps, two.steps)
 
 
+def first_of(one: Tape, two: Tape) -> str:
+    """What two tapes differ in first, in words; "" where they are the same."""
+    found = differences(one, two)
+    if found == []:
+        return ""
+    if found is not None:
+        place, at, before, after = found[0]
+        step = one.steps[place]
+        what = f"a launch of {step.named.name}" if isinstance(step, Launch) else "an upload"
+        return f"{what} has {after.hex()} for {before.hex()} at byte {at} of its values"
+    if len(one.steps) != len(two.steps):
+        return f"it takes {len(two.steps)} steps, not {len(one.steps)}"
+    for place, (a, b) in enumerate(zip(one.steps, two.steps, strict=True)):
+        if differing([a], [b]) is None:
+            return f"step {place + 1} is {_named(b)}, not {_named(a)}"
+    return "it returns something else"
+
+
+def _named(step: Step) -> str:
+    if isinstance(step, Launch):
+        return f"a launch of {step.named.name} by {'x'.join(map(str, step.grid))} programs"
+    return f"{step}"[:200]
+
+
 def differing(one: Sequence[Step], two: Sequence[Step]) -> list[tuple[int, int, bytes, bytes]] | None:
     """As `differences`, of steps alone."""
     if len(one) != len(two):

@@ -99,8 +99,8 @@ class Sealer:
         )  # fmt: skip
         tape = self._recorded(source, request, recorder)
         assert recorder.room is not None
-        if self.witnesses.contradict(source, request, tape):
-            raise GuestFailed(CONTRADICTED)
+        if other := self.witnesses.contradict(source, request, tape):
+            raise GuestFailed(f"{CONTRADICTED} ({other})")
         self._waited += time.monotonic() - began
         if self._waited > TOLD_AFTER and not self._told:
             self._told = True

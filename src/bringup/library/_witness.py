@@ -24,7 +24,7 @@ from bringup.device import space
 from bringup.device.machine import UNKNOWN
 from bringup.judge._rehearsal import of_other_sizes, of_small_sizes
 from bringup.judge.calling import Caller, CallFailed, Session
-from bringup.library._numbers import differences
+from bringup.library._numbers import first_of
 from bringup.library._recording import MOST_TRIALS, Kernels, Recorder
 from bringup.library._tapes import Free, Tape
 from bringup.library.errors import GuestFailed
@@ -47,14 +47,17 @@ class Witnesses:
         self._used = 0.0
         self._timer: threading.Timer | None = None
 
-    def contradict(self, source: str, request: dict[str, Any], tape: Tape) -> bool:
-        """Whether a guest that has made other calls does this one otherwise. Raises CallFailed, JudgeFault."""
+    def contradict(self, source: str, request: dict[str, Any], tape: Tape) -> str:
+        """What a guest that has made other calls does otherwise in this one; "" for nothing.
+
+        Raises CallFailed, JudgeFault.
+        """
         with self._lock:
             self._used = time.monotonic()
             for last in (False, True):
                 witness = self._of(source)
                 try:
-                    return not witness.agrees(request, tape)
+                    return "" if witness.agrees(request, tape) else witness.other
                 except CallFailed:  # it has made other calls: this one need not be what ended it
                     self._drop(source)
                     if last:
@@ -108,6 +111,8 @@ class _Witness:
         self._session: Session | None = None
         self._launchers: dict[int, Any] = {}
         self._chance = random.Random()
+        self.other = ""
+        """What it has done otherwise in the latest call."""
 
     def close(self) -> None:
         if self._session is not None:
@@ -122,7 +127,9 @@ class _Witness:
             return same
         third = _Witness(self._begin, self._kernels)
         try:
-            return third._same(request, tape)[0]
+            same, _ = third._same(request, tape)
+            self.other = third.other
+            return same
         finally:
             third.close()
 
@@ -151,8 +158,8 @@ class _Witness:
             again = recorder.tape(reply, [request["args"], request["kwargs"]]) if "result" in reply else None
         except GuestFailed:
             again = None
-        same = again is not None and differences(_without_frees(tape), _without_frees(again)) == []
-        return same, recorder.trials
+        self.other = "it fails" if again is None else first_of(_without_frees(tape), _without_frees(again))
+        return not self.other, recorder.trials
 
     def _call(
         self, request: dict[str, Any], tape: Tape | None, times: Sequence[float]
