@@ -59,8 +59,6 @@ def kernel_addcdiv(a_ptr, b_ptr, c_ptr, out_ptr, a, b, c, value, n, A: tl.conste
         z = fetch(c_ptr, offsets, mask, c, C, C64, COMMON, ACC, BLOCK)
         factor = tl.full([BLOCK], value, dtype=ACC)
         result = x + tl.div_rn(factor * y, z)
-        # One NaN for all: the quiet one without a sign.
-        result = tl.where(result != result, float("nan"), result)
         result = result.to(COMMON)
         if BITS:
             tl.store(out_ptr + offsets, wide(result.to(tl.float32)), mask=mask)

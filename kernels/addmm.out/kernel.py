@@ -53,6 +53,12 @@ def kernel_addmm_int(c_ptr, a_ptr, b_ptr, out_ptr, M, N, K, sc0, sa0, sb0, so0, 
             tl.store(out_ptr + rm[:, None] * so0 + rn[None, :], acc, mask=mask)
 
 
+def whole(value):
+    if not -math.inf < value < math.inf:
+        raise RuntimeError("addmm: value cannot be converted to an integer without overflow")
+    return math.trunc(value)
+
+
 def padded_width(n):
     return max(triton.cdiv(n, 32) * 32, 32)
 
@@ -109,7 +115,7 @@ def wrapper(input, mat1, mat2, out_dtype=None, *, beta=1, alpha=1, out=None):
                                      USE_INPUT=use_input, BM=BM, BN=BN, BK=BK)
         else:
             kernel_addmm_int[grid](c, a, b, buffer, M, N, K, c.stride(0), a.stride(0), b.stride(0), width,
-                                   math.trunc(alpha), math.trunc(beta), tiles, per_program,
+                                   whole(alpha), whole(beta), tiles, per_program,
                                    USE_INPUT=use_input, BM=BM, BN=BN, BK=BK)
         result = buffer.narrow(1, 0, N).contiguous()
     if out is not None:

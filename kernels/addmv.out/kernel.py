@@ -85,6 +85,8 @@ def wrapper(input, mat, vec, *, beta=1, alpha=1, out=None):
     if vec.shape[0] != m or (input.numel() != n and input.numel() != 1):
         raise RuntimeError("addmv: size mismatch")
     dtype = vec.dtype
+    if input.dtype != dtype or mat.dtype != dtype:
+        raise RuntimeError("addmv input tensors must have the same dtype")
     if out is not None and out.dtype != dtype:
         raise RuntimeError(f"addmv: out must have dtype {dtype}, not {out.dtype}")
     kinds = {

@@ -76,6 +76,8 @@ def aligned_rows(x):
 
 
 def whole(value, dtype):
+    if not -math.inf < value < math.inf:
+        raise RuntimeError("value cannot be converted to the tensor's type without overflow")
     value = int(value)
     info = torch.iinfo(dtype)
     low = info.min if info.min < 0 else -info.max

@@ -2,7 +2,21 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_exp(x_ptr, out_ptr, n, steps, RES: tl.constexpr, ROUND: tl.constexpr, BLOCK: tl.constexpr):
+def wide(x):
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    exponent = (b >> 23) & 255
+    small = (b & 0x7FFFFF).to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    digits = tl.where(exponent == 0, small, b)
+    lifted = ((digits >> 23) & 255) + tl.where(exponent == 0, 896 - 149, 896)
+    lifted = tl.where(exponent == 255, 2047, lifted)
+    number = (lifted << 52) | ((digits & 0x7FFFFF) << 29)
+    return ((b & 0x80000000) << 32) | tl.where(small + exponent == 0, 0, number)
+
+
+@triton.jit
+def kernel_exp(
+    x_ptr, out_ptr, n, steps, RES: tl.constexpr, ROUND: tl.constexpr, BITS: tl.constexpr, BLOCK: tl.constexpr
+):
     first = tl.program_id(0).to(tl.int64) * steps
     for step in range(0, steps):
         i = (first + step) * BLOCK + tl.arange(0, BLOCK)
@@ -11,7 +25,10 @@ def kernel_exp(x_ptr, out_ptr, n, steps, RES: tl.constexpr, ROUND: tl.constexpr,
         y = libdevice.exp(x)
         if ROUND:
             y = y.to(RES).to(tl.float32)
-        tl.store(out_ptr + i, y, mask=mask)
+        if BITS:
+            tl.store(out_ptr + i, wide(y), mask=mask)
+        else:
+            tl.store(out_ptr + i, y, mask=mask)
 
 
 def wrapper(input, *, out=None):
@@ -29,7 +46,7 @@ def wrapper(input, *, out=None):
             raise RuntimeError("exp: the result type can't be cast to the type of out")
     target = dtype if out is None else out.dtype
     supported = [torch.float32, torch.float16, torch.bfloat16]
-    if dtype not in supported or target not in supported:
+    if dtype not in supported or target not in supported + [torch.float64]:
         raise NotImplementedError("exp: the device has no support for this dtype")
     if out is not None:
         if list(out.shape) != list(input.shape):
@@ -58,7 +75,9 @@ def wrapper(input, *, out=None):
     blocks = triton.cdiv(n, block)
     steps = triton.cdiv(blocks, 4096)
     grid = (triton.cdiv(blocks, steps),)
-    kernel_exp[grid](source, result, n, steps, RES=res, ROUND=target != dtype, BLOCK=block)
+    bits = target == torch.float64
+    memory = result.view(torch.int64) if bits else result
+    kernel_exp[grid](source, memory, n, steps, RES=res, ROUND=target != dtype, BITS=bits, BLOCK=block)
     if out is None:
         return result
     out.copy_(result)

@@ -81,14 +81,14 @@ def kernel_floor_divide_float(a_ptr, b_ptr, out_ptr, a_value, b_value, n, per_pr
         offsets = (pid * per_program + k) * BLOCK + tl.arange(0, BLOCK)
         mask = offsets < n
         if A_FORM == 1:
-            a = tl.zeros([BLOCK], dtype=tl.float32) + a_value
+            a = tl.full([BLOCK], a_value, tl.float32)
         elif A_FORM == 2:
             a = single_of_double(tl.load(a_ptr + offsets, mask=mask, other=0))
         else:
             a = tl.load(a_ptr + offsets, mask=mask, other=0)
         a = a.to(tl.float32).to(DT).to(tl.float32)
         if B_FORM == 1:
-            b = tl.zeros([BLOCK], dtype=tl.float32) + b_value
+            b = tl.full([BLOCK], b_value, tl.float32)
         elif B_FORM == 2:
             b = single_of_double(tl.load(b_ptr + offsets, mask=mask, other=0x3FF0000000000000))
         else:

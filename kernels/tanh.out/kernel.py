@@ -2,13 +2,29 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_tanh(x_ptr, out_ptr, n, reps, BLOCK: tl.constexpr):
+def wide(x):
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    exponent = (b >> 23) & 255
+    small = (b & 0x7FFFFF).to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    digits = tl.where(exponent == 0, small, b)
+    lifted = ((digits >> 23) & 255) + tl.where(exponent == 0, 896 - 149, 896)
+    lifted = tl.where(exponent == 255, 2047, lifted)
+    number = (lifted << 52) | ((digits & 0x7FFFFF) << 29)
+    return ((b & 0x80000000) << 32) | tl.where(small + exponent == 0, 0, number)
+
+
+@triton.jit
+def kernel_tanh(x_ptr, out_ptr, n, reps, RESULT: tl.constexpr, BITS: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * reps * BLOCK
     for k in range(0, reps):
         offsets = first + k * BLOCK + tl.arange(0, BLOCK)
         mask = offsets < n
         x = tl.load(x_ptr + offsets, mask=mask, other=0).to(tl.float32)
-        tl.store(out_ptr + offsets, libdevice.tanh(x), mask=mask)
+        y = libdevice.tanh(x).to(RESULT)
+        if BITS:
+            tl.store(out_ptr + offsets, wide(y.to(tl.float32)), mask=mask)
+        else:
+            tl.store(out_ptr + offsets, y, mask=mask)
 
 
 def laid_out_as(x, out):
@@ -38,7 +54,12 @@ def wrapper(input, *, out=None):
         block = 1024
         blocks = triton.cdiv(n, block)
         reps = triton.cdiv(blocks, 65535)
-        kernel_tanh[(triton.cdiv(blocks, reps),)](laid_out_as(input, result), result, n, reps, BLOCK=block)
+        rounded = tl.bfloat16 if dtype == torch.bfloat16 else tl.float16 if dtype == torch.float16 else tl.float32
+        bits = stored == torch.float64
+        kernel_tanh[(triton.cdiv(blocks, reps),)](
+            laid_out_as(input, result), result.view(torch.int64) if bits else result, n, reps,
+            RESULT=rounded, BITS=bits, BLOCK=block,
+        )
     if out is None:
         return result
     if tuple(out.shape) != tuple(input.shape):
