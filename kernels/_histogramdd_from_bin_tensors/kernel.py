@@ -15,20 +15,20 @@ def kernel_place(x_ptr, edges_ptr, place_ptr, rows, columns, d, edges, turns, FI
                  BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
-    least = tl.load(edges_ptr).to(tl.float32)
-    most = tl.load(edges_ptr + edges - 1).to(tl.float32)
+    least = tl.load(edges_ptr)
+    most = tl.load(edges_ptr + edges - 1)
     for start in range(first, rows, step):
         at = start + tl.arange(0, BLOCK)
         live = at < rows
         x = tl.load(x_ptr + (at * columns + d)[:, None], mask=live[:, None], other=0.0)
-        x = tl.reshape(x, [BLOCK]).to(tl.float32)
+        x = tl.reshape(x, [BLOCK])
         inside = live & (x >= least) & (x <= most)
         lo = tl.zeros([BLOCK], tl.int32)
         hi = tl.zeros([BLOCK], tl.int32) + edges
         for turn in range(0, turns):
             going = inside & (lo < hi)
             mid = (lo + hi) // 2
-            edge = tl.load(edges_ptr + mid, mask=going, other=0.0).to(tl.float32)
+            edge = tl.load(edges_ptr + mid, mask=going, other=0.0)
             below = x < edge
             hi = tl.where(going & below, mid, hi)
             lo = tl.where(going & (below == 0), mid + 1, lo)
@@ -53,6 +53,16 @@ def kernel_count(place_ptr, weight_ptr, hist_ptr, rows, WEIGHT: tl.constexpr, BL
         else:
             w = tl.full([BLOCK], 1.0, tl.float32)
         tl.atomic_add(hist_ptr + tl.maximum(place, 0), w, mask=live & (place >= 0))
+
+
+@triton.jit
+def kernel_round(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, n, step):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+        tl.store(out_ptr + at, x.to(out_ptr.dtype.element_ty), mask=at < n)
 
 
 @triton.jit
@@ -81,16 +91,6 @@ def kernel_density(hist_ptr, edges_ptr, total_ptr, n, inner, bins, FIRST: tl.con
         tl.store(hist_ptr + at, h / width, mask=at < n)
 
 
-@triton.jit
-def kernel_round(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    first = tl.program_id(0).to(tl.int64) * BLOCK
-    step = tl.num_programs(0).to(tl.int64) * BLOCK
-    for start in range(first, n, step):
-        at = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + at, mask=at < n, other=0.0)
-        tl.store(out_ptr + at, x.to(out_ptr.dtype.element_ty), mask=at < n)
-
-
 def aligned(x):
     x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
@@ -100,13 +100,11 @@ def wrapper(self, bins, *, weight=None, density=False):
     columns = self.shape[-1]
     rows = math.prod(list(self.shape)[:-1])
     counts = [max(b.numel() - 1, 0) for b in bins]
-    result = torch.empty(counts, dtype=self.dtype, device=self.device)
+    half = self.dtype != torch.float32
+    hist = torch.empty(counts, dtype=torch.float32, device=self.device)
     n = math.prod(counts)
     if n == 0:
-        return result
-    # What falls into the bins is added up in float32, and rounded once at the end.
-    single = self.dtype == torch.float32
-    hist = result if single else torch.empty(counts, dtype=torch.float32, device=self.device)
+        return torch.empty(counts, dtype=self.dtype, device=self.device) if half else hist
     grid = (min(triton.cdiv(n, 1024), 4096),)
     kernel_zero[grid](hist, n, BLOCK=1024)
     all_edges = [aligned(b) for b in bins]
@@ -127,6 +125,8 @@ def wrapper(self, bins, *, weight=None, density=False):
         for d in range(columns):
             kernel_density[grid](hist, all_edges[d], total, n, math.prod(counts[d + 1:]), counts[d], FIRST=d == 0,
                                  BLOCK=1024)
-    if not single:
+    if half:
+        result = torch.empty(counts, dtype=self.dtype, device=self.device)
         kernel_round[grid](hist, result, n, BLOCK=1024)
-    return result
+        return result
+    return hist

@@ -255,25 +255,23 @@ def kernel_complete(q_ptr, y_ptr, tau_ptr, size_ptr, long_ptr, batch, total, n, 
 
 
 @triton.jit
-def kernel_convert(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
+def kernel_cast(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
-    for start in range(first, count, step):
-        i = start + tl.arange(0, BLOCK)
-        a = tl.load(x_ptr + i, mask=i < count, other=0.0)
-        tl.store(out_ptr + i, a.to(out_ptr.dtype.element_ty), mask=i < count)
+    for start in range(first, n, step):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at, mask=at < n, other=0.0).to(tl.float32)
+        tl.store(out_ptr + at, x.to(out_ptr.dtype.element_ty), mask=at < n)
 
 
 def converted(x, dtype):
-    # All is computed in float32: halves are widened before, and rounded to after.
-    count = x.numel()
-    if x.dtype == dtype or count == 0:
+    if x.dtype == dtype or x.numel() == 0:
         return x
     x = x.contiguous()
     if x.storage_offset() * x.element_size() % 32 != 0:
         x = x.clone()
     result = torch.empty(list(x.shape), dtype=dtype, device=x.device)
-    kernel_convert[(min(triton.cdiv(count, 1024), 4096),)](x, result, count, BLOCK=1024)
+    kernel_cast[(min(triton.cdiv(x.numel(), 1024), 4096),)](x, result, x.numel(), BLOCK=1024)
     return result
 
 
@@ -302,8 +300,9 @@ def wrapper(A, full_matrices=False, compute_uv=True, *, driver=None, U, S, Vh):
     short = torch.empty((batch, spots, v_ld), dtype=torch.float32, device=device)
     if n > 0:
         rows = torch.empty((batch, n, ld), dtype=torch.float32, device=device)
-        source = A.mT if tall else A
-        rows.narrow(2, 0, length).copy_(converted(source, torch.float32).reshape(batch, n, length))
+        source = converted(A, torch.float32)
+        source = source.mT if tall else source
+        rows.narrow(2, 0, length).copy_(source.reshape(batch, n, length))
         work = torch.empty((batch, 2, n, ld), dtype=torch.float32, device=device)
         turned = torch.empty((batch, 2, n, v_ld), dtype=torch.float32, device=device)
         scales = torch.empty((batch,), dtype=torch.float32, device=device)

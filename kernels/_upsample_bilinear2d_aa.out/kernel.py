@@ -29,71 +29,73 @@ def kernel_resize(x_ptr, out_ptr, total, inner, size, outs, taps, scale, support
 
 
 @triton.jit
-def kernel_bytes(x_ptr, out_ptr, total, inner, size, outs, taps, scale, support, one, half, unit, digits, most,
-                 BLOCK: tl.constexpr):
-    # As PyTorch resizes bytes: the weights are integers of `digits` binary digits behind the point, and each
-    # axis is rounded to a byte. Positions are fixed-point numbers, in units of 1 / one.
+def lowest(i, P, Q):
+    # The first element below the filter: the centre, P / Q * (i + 1 / 2), less its support.
+    top = P * (2 * i + 1) - 2 * tl.maximum(P, Q) + Q
+    return tl.maximum(top, 0) // (2 * Q)
+
+
+@triton.jit
+def share(at, i, P, Q, size):
+    # The triangle at an element, times 2 * max(P, Q).
+    n = 2 * tl.maximum(P, Q) - tl.abs((2 * at + 1) * Q - P * (2 * i + 1))
+    return tl.where(at < size, tl.maximum(n, 0), 0)
+
+
+@triton.jit
+def kernel_precision(precision_ptr, outs, size, taps, p_ptr, BLOCK: tl.constexpr):
+    P = tl.load(p_ptr)
+    Q = tl.load(p_ptr + 1)
+    least = tl.full([BLOCK], 22, tl.int32)
+    for start in range(0, outs, BLOCK):
+        i = (start + tl.arange(0, BLOCK)).to(tl.int64)
+        low = lowest(i, P, Q)
+        total = tl.zeros([BLOCK], tl.int64)
+        most = tl.zeros([BLOCK], tl.int64)
+        for j in range(0, taps):
+            n = share(low + j, i, P, Q, size)
+            total += n
+            most = tl.maximum(most, n)
+        found = tl.full([BLOCK], 22, tl.int32)
+        for back in range(0, 22):
+            p = 21 - back
+            found = tl.where((most << (p + 2)) >= total * 65535, p, found)
+        least = tl.minimum(least, tl.where((i < outs) & (total > 0), found, 22))
+    tl.store(precision_ptr, tl.min(least, axis=0))
+
+
+@triton.jit
+def kernel_fraction(p_ptr, P, Q):
+    tl.store(p_ptr, tl.zeros([], tl.int64) + P)
+    tl.store(p_ptr + 1, tl.zeros([], tl.int64) + Q)
+
+
+@triton.jit
+def kernel_bytes(x_ptr, out_ptr, precision_ptr, p_ptr, all, inner, size, outs, taps, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
-    for start in range(first, total, step):
-        i = start + tl.arange(0, BLOCK).to(tl.int64)
-        mask = i < total
-        line = i // inner
-        o = line % outs
-        base = x_ptr + (line // outs) * size * inner + i % inner
-        center = (2 * o + 1) * scale
-        low = tl.maximum((center - support + half) // one, 0)
-        high = tl.minimum((center + support + half) // one, size)
-        weights = tl.zeros([BLOCK], dtype=tl.float32)
+    precision = tl.load(precision_ptr)
+    P = tl.load(p_ptr)
+    Q = tl.load(p_ptr + 1)
+    for start in range(first, all, step):
+        at = start + tl.arange(0, BLOCK).to(tl.int64)
+        mask = at < all
+        line = at // inner
+        i = line % outs
+        base = x_ptr + (line // outs) * size * inner + at % inner
+        low = lowest(i, P, Q)
+        total = tl.zeros([BLOCK], tl.int64)
         for j in range(0, taps):
-            at = low + j
-            w = 1.0 - tl.abs((at * one + half - center).to(tl.float32)) * unit
-            weights += tl.where((at < high) & (w > 0.0), w, 0.0)
-        weights = tl.where(weights > 0.0, weights, 1.0)
-        acc = tl.zeros([BLOCK], dtype=tl.int32) + most // 2
+            total += share(low + j, i, P, Q, size)
+        total = tl.maximum(total, 1)
+        acc = tl.zeros([BLOCK], tl.int64) + ((tl.zeros([BLOCK], tl.int64) + 1) << (precision - 1))
         for k in range(0, taps):
-            place = low + k
-            ok = mask & (place < high)
-            v = 1.0 - tl.abs((place * one + half - center).to(tl.float32)) * unit
-            v = tl.where(ok & (v > 0.0), v, 0.0)
-            q = (tl.div_rn(v, weights) * most + 0.5).to(tl.int32)
-            x = tl.reshape(tl.load((base + place * inner)[:, None], mask=ok[:, None], other=0), [BLOCK]).to(tl.int32)
-            acc += q * x
-        acc = tl.minimum(tl.maximum(acc >> digits, 0), 255)
-        tl.store(out_ptr + i, acc.to(tl.uint8), mask=mask)
-
-
-def weight_digits(size, outs, scale, support, invscale):
-    # How many binary digits leave the largest weight within 15 bits.
-    top = 0.0
-    for i in range(outs):
-        center = scale * (i + 0.5)
-        low = max(int(center - support + 0.5), 0)
-        high = min(int(center + support + 0.5), size)
-        whole = 0.0
-        largest = 0.0
-        for j in range(low, high):
-            w = max(1.0 - abs((j - center + 0.5) * invscale), 0.0)
-            whole += w
-            largest = max(largest, w)
-        if whole > 0.0:
-            top = max(top, largest / whole)
-    digits = 0
-    while digits < 22 and int(0.5 + top * 2 ** (digits + 1)) < 32768:
-        digits += 1
-    return digits
-
-
-def resize_bytes(x, out, total, inner, size, outs, taps, scale, support, invscale):
-    digits = weight_digits(size, outs, scale, support, invscale)
-    # As many digits behind the point as 63 bits leave room for.
-    reach = int(2 * (scale * (2 * outs + 2) + 2 * support + size)) + 2
-    point = max(min(37, 61 - reach.bit_length()), 1)
-    one = 2 ** point
-    kernel_bytes[(min(triton.cdiv(total, 512), 4096),)](
-        x, out, total, inner, size, outs, taps, int(scale * one / 2 + 0.5), int(support * one + 0.5), one, one // 2,
-        invscale / one, digits, 2 ** digits, BLOCK=512
-    )
+            n = share(low + k, i, P, Q, size)
+            weight = ((n << (precision + 1)) + total) // (2 * total)
+            x = tl.load((base + (low + k) * inner)[:, None], mask=(mask & (low + k < size))[:, None], other=0)
+            acc += tl.reshape(x, [BLOCK]).to(tl.int64) * weight
+        acc = tl.minimum(tl.maximum(acc >> precision, 0), 255)
+        tl.store(out_ptr + at, acc.to(tl.uint8), mask=mask)
 
 
 def aligned(x):
@@ -110,18 +112,36 @@ def ratio(size, outs, align_corners, given):
 
 
 def resize(x, out, inner, size, outs, align_corners, given):
-    # An axis that keeps its length is left as it is, whatever scale was given.
-    scale = 1.0 if size == outs else ratio(size, outs, align_corners, given)
+    scale = ratio(size, outs, align_corners, given)
     support = scale if scale >= 1.0 else 1.0
     invscale = 1.0 / scale if scale >= 1.0 else 1.0
-    taps = 1 if size == outs else min(math.ceil(support) * 2 + 1, size)
+    taps = min(math.ceil(support) * 2 + 1, size)
     total = out.numel()
-    if x.dtype == torch.uint8:
-        resize_bytes(x, out, total, inner, size, outs, taps, scale, support, invscale)
-        return
     kernel_resize[(min(triton.cdiv(total, 512), 4096),)](
         x, out, total, inner, size, outs, taps, float(scale), float(support), float(invscale), BLOCK=512
     )
+
+
+def fraction(size, outs, align_corners, given):
+    if align_corners:
+        return (size - 1, outs - 1) if outs > 1 else (0, 1)
+    if given is not None and given > 0:
+        scale, below = 1.0 / given, 1 << 30
+        while scale * scale * below > 1 << 44 and below > 1:
+            below //= 2
+        return round(scale * below), below
+    return size, outs
+
+
+def resize_bytes(x, out, inner, size, outs, align_corners, given):
+    above, below = fraction(size, outs, align_corners, given)
+    taps = min((-(-above // below) if above > below else 1) * 2 + 1, size)
+    p = torch.empty((2,), dtype=torch.int64, device=x.device)
+    precision = torch.empty((1,), dtype=torch.int32, device=x.device)
+    kernel_fraction[(1,)](p, above, below)
+    kernel_precision[(1,)](precision, outs, size, taps, p, BLOCK=512)
+    total = out.numel()
+    kernel_bytes[(min(triton.cdiv(total, 512), 4096),)](x, out, precision, p, total, inner, size, outs, taps, BLOCK=512)
 
 
 def wrapper(self, output_size, align_corners, scales_h=None, scales_w=None, *, out):
@@ -129,9 +149,14 @@ def wrapper(self, output_size, align_corners, scales_h=None, scales_w=None, *, o
         return out
     N, C, H, W = list(self.shape)
     OH, OW = list(out.shape)[2:]
-    work = torch.uint8 if self.dtype == torch.uint8 else torch.float32
-    middle = torch.empty((N, C, H, OW), dtype=work, device=self.device)
     result = torch.empty((N, C, OH, OW), dtype=out.dtype, device=self.device)
+    if self.dtype == torch.uint8:
+        middle = torch.empty((N, C, H, OW), dtype=torch.uint8, device=self.device)
+        resize_bytes(aligned(self), middle, 1, W, OW, align_corners, scales_w)
+        resize_bytes(middle, result, OW, H, OH, align_corners, scales_h)
+        out.copy_(result)
+        return out
+    middle = torch.empty((N, C, H, OW), dtype=torch.float32, device=self.device)
     resize(aligned(self), middle, 1, W, OW, align_corners, scales_w)
     resize(middle, result, OW, H, OH, align_corners, scales_h)
     out.copy_(result)

@@ -62,12 +62,12 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     result = torch.empty((n, p), dtype=self.dtype, device=self.device)
     if n == 0 or p == 0:
         return result
-    # 32 elements are a whole number of the DMA's units of 32 bytes in every dtype.
-    a_ld = max(triton.cdiv(m, 32) * 32, 32)
-    b_ld = triton.cdiv(p, 32) * 32
+    unit = 32 // self.element_size() if self.element_size() < 2 else 16
+    a_ld = max(triton.cdiv(m, unit) * unit, unit)
+    b_ld = triton.cdiv(p, unit) * unit
     # An empty sum of products leaves nothing to read: any memory will do.
-    x = padded(batch1, a_ld) if batch * m > 0 else torch.empty((16,), dtype=batch1.dtype, device=self.device)
-    y = padded(batch2, b_ld) if batch * m > 0 else torch.empty((16,), dtype=batch2.dtype, device=self.device)
+    x = padded(batch1, a_ld) if batch * m > 0 else torch.empty((32,), dtype=batch1.dtype, device=self.device)
+    y = padded(batch2, b_ld) if batch * m > 0 else torch.empty((32,), dtype=batch2.dtype, device=self.device)
     out = torch.empty((n, b_ld), dtype=self.dtype, device=self.device)
     add = beta != 0
     first = padded(self.expand(n, p), b_ld) if add else out

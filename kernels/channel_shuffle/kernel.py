@@ -34,6 +34,10 @@ def kernel_rows(
         tl.store(out_ptr + row[:, None] * inner + column[None, :], x, mask=mask)
 
 
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
 def wrapper(input, groups):
     if not isinstance(input, torch.Tensor):
         raise TypeError("channel_shuffle(): argument 'input' must be Tensor")
@@ -66,11 +70,6 @@ def wrapper(input, groups):
         if x.storage_offset() * x.element_size() % 32 != 0:
             x = x.clone()
     per_group = channels // groups
-    # The kernels move patterns of bits: what the device cannot compute in, it can still carry.
-    result = out
-    if out.dtype == torch.float64:
-        x = x.view(torch.int64)
-        out = out.view(torch.int64)
     if inner * input.element_size() % 32 == 0:
         rows = outer * channels
         cols = min(triton.next_power_of_2(inner), 2048)
@@ -79,13 +78,13 @@ def wrapper(input, groups):
         blocks = triton.cdiv(rows, height) * column_blocks
         iters = triton.cdiv(blocks, 65535)
         kernel_rows[(triton.cdiv(blocks, iters),)](
-            x, out, rows, channels, groups, per_group, inner, column_blocks, iters, ROWS=height, COLS=cols
+            bits(x), bits(out), rows, channels, groups, per_group, inner, column_blocks, iters, ROWS=height, COLS=cols
         )
     else:
         block = 1024
         blocks = triton.cdiv(n, block)
         iters = triton.cdiv(blocks, 65535)
         kernel_elements[(triton.cdiv(blocks, iters),)](
-            x, out, n, channels, groups, per_group, inner, iters, BLOCK=block
+            bits(x), bits(out), n, channels, groups, per_group, inner, iters, BLOCK=block
         )
-    return result
+    return out

@@ -45,7 +45,12 @@ def kernel_rows(
         tl.store(out_ptr + row[:, None] * inner + column[None, :], x, mask=mask)
 
 
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
 def one_pass(src, dst, groups, itemsize):
+    src, dst = bits(src), bits(dst)
     groups = [g for g in groups if g[0] > 1]
     n = math.prod([g[0] for g in groups])
     strides = []
@@ -69,10 +74,6 @@ def one_pass(src, dst, groups, itemsize):
         inner = sizes[-1]
         sizes = sizes[:-1]
         signed = signed[:-1]
-    # The device has no float64, but its bits move like any others.
-    if src.dtype == torch.float64:
-        src = src.view(torch.int64)
-        dst = dst.view(torch.int64)
     pad = 6 - len(sizes)
     sizes = [1] * pad + sizes
     signed = [0] * pad + signed

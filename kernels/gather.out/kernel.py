@@ -20,6 +20,10 @@ def aligned(t):
     return t if t.storage_offset() * t.element_size() % 32 == 0 else t.clone()
 
 
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
 def wrapper(input, dim, index, *, sparse_grad=False, out=None):
     if not isinstance(input, torch.Tensor):
         raise TypeError("gather(): argument 'input' must be a Tensor")
@@ -53,16 +57,11 @@ def wrapper(input, dim, index, *, sparse_grad=False, out=None):
         size = x.shape[dim]
         if size == 0:
             raise RuntimeError("gather(): index is out of bounds for a dimension of size 0")
-        x = aligned(x)
-        target = result
-        if x.dtype == torch.float64:
-            # Patterns of bits: the device holds float64, and only carries it here.
-            x = x.view(torch.int64)
-            target = result.view(torch.int64)
         blocks = triton.cdiv(total, 1024)
         per = triton.cdiv(blocks, 32768)
         kernel_gather[(triton.cdiv(blocks, per),)](
-            x, aligned(index), target, total, per, sizes[dim], size, math.prod(sizes[dim + 1 :]), BLOCK=1024
+            bits(aligned(x)), aligned(index), bits(result), total, per, sizes[dim], size,
+            math.prod(sizes[dim + 1 :]), BLOCK=1024
         )
     if out is not None:
         if list(out.shape) != shape:

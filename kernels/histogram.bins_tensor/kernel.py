@@ -12,19 +12,19 @@ def kernel_begin(bins_ptr, edges_ptr, hist_ptr, edges, BLOCK: tl.constexpr):
 def kernel_count(x_ptr, weight_ptr, edges_ptr, hist_ptr, n, edges, turns, WEIGHT: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
-    least = tl.load(edges_ptr).to(tl.float32)
-    most = tl.load(edges_ptr + edges - 1).to(tl.float32)
+    least = tl.load(edges_ptr)
+    most = tl.load(edges_ptr + edges - 1)
     for start in range(first, n, step):
         at = start + tl.arange(0, BLOCK)
         live = at < n
-        x = tl.load(x_ptr + at, mask=live, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at, mask=live, other=0.0)
         inside = live & (x >= least) & (x <= most)
         lo = tl.zeros([BLOCK], tl.int32)
         hi = tl.zeros([BLOCK], tl.int32) + edges
         for turn in range(0, turns):
             going = inside & (lo < hi)
             mid = (lo + hi) // 2
-            edge = tl.load(edges_ptr + mid, mask=going, other=0.0).to(tl.float32)
+            edge = tl.load(edges_ptr + mid, mask=going, other=0.0)
             below = x < edge
             hi = tl.where(going & below, mid, hi)
             lo = tl.where(going & (below == 0), mid + 1, lo)
@@ -34,6 +34,13 @@ def kernel_count(x_ptr, weight_ptr, edges_ptr, hist_ptr, n, edges, turns, WEIGHT
         else:
             w = tl.full([BLOCK], 1.0, tl.float32)
         tl.atomic_add(hist_ptr + place, w, mask=inside)
+
+
+@triton.jit
+def kernel_round(hist_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    h = tl.load(hist_ptr + at, mask=at < n, other=0.0)
+    tl.store(out_ptr + at, h.to(out_ptr.dtype.element_ty), mask=at < n)
 
 
 @triton.jit
@@ -56,13 +63,6 @@ def kernel_density(hist_ptr, edges_ptr, total_ptr, out_ptr, n, BLOCK: tl.constex
     tl.store(out_ptr + at, h / total / width, mask=at < n)
 
 
-@triton.jit
-def kernel_round(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
-    tl.store(out_ptr + at, x.to(out_ptr.dtype.element_ty), mask=at < n)
-
-
 def aligned(x):
     x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
@@ -74,11 +74,10 @@ def wrapper(self, bins, *, weight=None, density=False):
     edges = torch.empty((count,), dtype=self.dtype, device=self.device)
     size = max(count - 1, 0)
     result = torch.empty((size,), dtype=self.dtype, device=self.device)
+    half = self.dtype != torch.float32
+    hist = torch.empty((size,), dtype=torch.float32, device=self.device) if half or density else result
     if count == 0:
         return result, edges
-    # What falls into the bins is added up in float32, and rounded once at the end.
-    single = self.dtype == torch.float32
-    hist = result if single else torch.empty((size,), dtype=torch.float32, device=self.device)
     kernel_begin[(triton.cdiv(count, 1024),)](aligned(bins), edges, hist if size > 0 else edges, count, BLOCK=1024)
     if size == 0:
         return result, edges
@@ -92,6 +91,6 @@ def wrapper(self, bins, *, weight=None, density=False):
         total = torch.empty((1,), dtype=torch.float32, device=self.device)
         kernel_total[(1,)](hist, total, size, BLOCK=1024)
         kernel_density[(triton.cdiv(size, 1024),)](hist, edges, total, result, size, BLOCK=1024)
-    elif not single:
+    elif half:
         kernel_round[(triton.cdiv(size, 1024),)](hist, result, size, BLOCK=1024)
     return result, edges

@@ -70,6 +70,10 @@ def aligned(x):
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
 
 
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
 def wrapper(self, indices, *, out):
     total = out.numel()
     if total == 0:
@@ -135,13 +139,8 @@ def wrapper(self, indices, *, out):
     view = out.permute(spread + others)
     direct = view.is_contiguous() and view.storage_offset() * view.element_size() % 32 == 0
     dense = view if direct else torch.empty(list(view.shape), dtype=out.dtype, device=out.device)
-    target = dense
-    if out.dtype == torch.float64:
-        # Patterns of bits: the device holds float64, and only carries it here.
-        source = source.view(torch.int64)
-        target = dense.view(torch.int64)
-    kernel_index[(min(triton.cdiv(total, 1024), 4096),)](source, linear, target, total, width, INDEXED=started,
-                                                         BLOCK=1024)
+    kernel_index[(min(triton.cdiv(total, 1024), 4096),)](bits(source), linear, bits(dense), total, width,
+                                                         INDEXED=started, BLOCK=1024)
     if not direct:
         view.copy_(dense)
     return out

@@ -2,23 +2,23 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_none(last_ptr, size, BLOCK: tl.constexpr):
+def kernel_clear(last_ptr, size, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(first, size, step):
-        position = start + tl.arange(0, BLOCK)
-        tl.store(last_ptr + position, tl.full([BLOCK], -1, dtype=tl.int32), mask=position < size)
+        k = start + tl.arange(0, BLOCK)
+        tl.store(last_ptr + k, tl.full([BLOCK], -1, dtype=tl.int32), mask=k < size)
 
 
 @triton.jit
-def kernel_last(index_ptr, last_ptr, count, BLOCK: tl.constexpr):
+def kernel_last(index_ptr, last_ptr, size, count, BLOCK: tl.constexpr):
+    # Of the entries for one place the last one wins.
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(first, count, step):
         k = start + tl.arange(0, BLOCK)
-        live = k < count
-        index = tl.load(index_ptr + k, mask=live, other=0)
-        tl.atomic_max(last_ptr + index, k.to(tl.int32), mask=live)
+        index = tl.load(index_ptr + k, mask=k < count, other=-1)
+        tl.atomic_max(last_ptr + index, k.to(tl.int32), mask=(k < count) & (index >= 0) & (index < size))
 
 
 @triton.jit
@@ -42,14 +42,13 @@ def kernel_copy(x_ptr, source_ptr, last_ptr, out_ptr, n, size, inner, count, ite
         tl.store(out_ptr + i, tl.where(use, source, x), mask=mask)
 
 
-def plain(x):
-    # float64 is moved by its bits.
-    return x.view(torch.int64) if x.dtype == torch.float64 else x
-
-
 def aligned(x):
-    x = plain(x).contiguous()
+    x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
 
 
 def wrapper(input, dim, index, source, *, out=None):
@@ -88,14 +87,16 @@ def wrapper(input, dim, index, source, *, out=None):
         size = sizes[dim] if sizes else 1
         inner = math.prod(sizes[dim + 1 :])
         last = torch.empty((size,), dtype=torch.int32, device=input.device)
-        block = 1024
-        kernel_none[(min(triton.cdiv(size, block), 4096),)](last, size, BLOCK=block)
+        kernel_clear[(min(triton.cdiv(size, 1024), 4096),)](last, size, BLOCK=1024)
         if count > 0:
-            kernel_last[(min(triton.cdiv(count, block), 4096),)](aligned(index), last, count, BLOCK=block)
+            kernel_last[(min(triton.cdiv(count, 1024), 4096),)](
+                aligned(index), last, size, count, BLOCK=1024, enable_scatter_stores=True
+            )
+        block = 1024
         blocks = triton.cdiv(n, block)
         programs = min(blocks, 16384)
         kernel_copy[(programs,)](
-            aligned(input), aligned(source), last, plain(result),
+            bits(aligned(input)), bits(aligned(source)), last, bits(result),
             n, size, inner, count, triton.cdiv(blocks, programs), BLOCK=block,
         )
     if out is None:

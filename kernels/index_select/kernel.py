@@ -20,14 +20,13 @@ def kernel_index_select(x_ptr, index_ptr, out_ptr, total, n, k, inner, iters, BL
         tl.store(out_ptr + offsets, x, mask=mask)
 
 
-def plain(x):
-    # float64 is moved by its bits.
-    return x.view(torch.int64) if x.dtype == torch.float64 else x
-
-
 def aligned(x):
-    x = plain(x).contiguous()
+    x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
 
 
 def wrapper(input, dim, index, *, out=None):
@@ -64,8 +63,9 @@ def wrapper(input, dim, index, *, out=None):
         blocks = triton.cdiv(total, block)
         iters = triton.cdiv(blocks, 65535)
         grid = (triton.cdiv(blocks, iters),)
-        kernel_index_select[grid](aligned(input), aligned(index), plain(result), total, n, k, inner, iters,
-                                  BLOCK=block)
+        kernel_index_select[grid](
+            bits(aligned(input)), aligned(index), bits(result), total, n, k, inner, iters, BLOCK=block
+        )
     if out is not None:
         if list(out.shape) != size:
             out.resize_(size)

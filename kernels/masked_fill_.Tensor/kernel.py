@@ -48,66 +48,39 @@ def single(b):
 
 
 @triton.jit
-def whole(b):
-    # A float64 number by its bits, truncated to an int64.
-    power = ((b >> 52) & 2047) - 1075
-    digits = (b & 0xFFFFFFFFFFFFF) | 0x10000000000000
-    left = tl.minimum(tl.maximum(power, 0), 63)
-    right = tl.minimum(tl.maximum(-power, 0), 63)
-    v = (digits << left) >> right
-    return tl.where(b < 0, -v, v)
-
-
-@triton.jit
-def double_float(x):
-    # The bits of a float32 number as a float64.
+def double_of_float(x):
+    # The bits of the float64 that a float32 is.
     b = x.to(tl.int32, bitcast=True).to(tl.int64)
-    sign = (b & 0x80000000) << 32
     exponent = (b >> 23) & 255
     digits = b & 0x7FFFFF
-    # A subnormal number is its digits times 2 ** -149.
-    f = digits.to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
-    small = ((((f >> 23) & 255) + 747) << 52) | ((f & 0x7FFFFF) << 29)
-    small = tl.where(digits == 0, digits, small)
-    high = tl.where(exponent == 255, exponent + 1792, exponent + 896)
-    normal = (high << 52) | (digits << 29)
-    return sign | tl.where(exponent == 0, small, normal)
+    small = digits.to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    e = tl.where(exponent == 0, ((small >> 23) & 255) + 747, exponent + 896)
+    e = tl.where(exponent == 255, 2047, e)
+    f = tl.where(exponent == 0, small & 0x7FFFFF, digits)
+    r = tl.where((exponent == 0) & (digits == 0), 0, (e << 52) | (f << 29))
+    return ((b & 0x80000000) << 32) | r
 
 
 @triton.jit
-def double_whole(v):
-    # The bits of an int64 number as a float64, rounded to nearest, ties to even.
-    m = tl.where(v < 0, -v, v).to(tl.uint64)
-    e = v * 0 + 1085
-    short = (m >> 32) == 0
-    m = tl.where(short, m << 32, m)
-    e = tl.where(short, e - 32, e)
-    short = (m >> 48) == 0
-    m = tl.where(short, m << 16, m)
-    e = tl.where(short, e - 16, e)
-    short = (m >> 56) == 0
-    m = tl.where(short, m << 8, m)
-    e = tl.where(short, e - 8, e)
-    short = (m >> 60) == 0
-    m = tl.where(short, m << 4, m)
-    e = tl.where(short, e - 4, e)
-    short = (m >> 62) == 0
-    m = tl.where(short, m << 2, m)
-    e = tl.where(short, e - 2, e)
-    short = (m >> 63) == 0
-    m = tl.where(short, m << 1, m)
-    e = tl.where(short, e - 1, e)
-    digits = (m >> 11).to(tl.int64)
+def double_of_integer(n):
+    # The bits of the float64 nearest to an integer.
+    m = tl.where(n < 0, -n, n).to(tl.uint64)
+    e = tl.where(n < 0, 1085, 1085).to(tl.int64)
+    for k in tl.static_range(6):
+        empty = (m >> (64 - (32 >> k))) == 0
+        m = tl.where(empty, m << (32 >> k), m)
+        e -= tl.where(empty, 32 >> k, 0)
+    q = (m >> 11).to(tl.int64)
     rest = (m & 2047).to(tl.int64)
-    up = (rest > 1024) | ((rest == 1024) & ((digits & 1) == 1))
-    bits = (e << 52) + digits + up.to(tl.int64)
-    bits = tl.where(v < 0, bits | (-0x7FFFFFFFFFFFFFFF - 1), bits)
-    return tl.where(v == 0, v, bits)
+    up = (rest > 1024) | ((rest == 1024) & ((q & 1) == 1))
+    r = (e << 52) + q + up.to(tl.int64)
+    r = tl.where(n < 0, r | (-9223372036854775807 - 1), r)
+    return tl.where(n == 0, 0, r)
 
 
 @triton.jit
 def kernel_fill(x_ptr, mask_ptr, value_ptr, out_ptr, value, n, NUMBER: tl.constexpr, BITS: tl.constexpr,
-                BOOL: tl.constexpr, FLOAT: tl.constexpr, WIDE: tl.constexpr, VFLOAT: tl.constexpr,
+                BOOL: tl.constexpr, FLOAT: tl.constexpr, DOUBLE: tl.constexpr, REAL: tl.constexpr,
                 BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
@@ -124,50 +97,27 @@ def kernel_fill(x_ptr, mask_ptr, value_ptr, out_ptr, value, n, NUMBER: tl.conste
             fill = value
         else:
             loaded = tl.load(value_ptr)
-            if WIDE:
+            if BITS and not DOUBLE:
+                loaded = single(loaded)
+            if DOUBLE:
                 if BITS:
                     fill = loaded
-                elif VFLOAT:
-                    fill = double_float(loaded.to(tl.float32))
+                elif REAL:
+                    fill = double_of_float(loaded.to(tl.float32))
                 else:
-                    fill = double_whole(loaded.to(tl.int64))
+                    fill = double_of_integer(loaded.to(tl.int64))
             elif BOOL:
-                if BITS:
-                    loaded = loaded & 0x7FFFFFFFFFFFFFFF
                 fill = (loaded != 0).to(tl.int64)
             elif FLOAT:
-                if BITS:
-                    fill = single(loaded)
-                else:
-                    fill = loaded.to(tl.float32)
+                fill = loaded.to(tl.float32)
             else:
-                if BITS:
-                    fill = whole(loaded)
-                else:
-                    fill = loaded.to(tl.int64)
+                fill = loaded.to(tl.int64)
         tl.store(out_ptr + k, tl.where(chosen, fill, wide), mask=valid)
 
 
 def aligned(x):
     x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
-
-
-def double(v):
-    # The bits of a Python number as a float64.
-    v = v * 1.0
-    if v != v:
-        return 0x7FF8000000000000
-    if v == 0:
-        bits = 0
-    elif v == math.inf or v == -math.inf:
-        bits = 0x7FF0000000000000
-    else:
-        m, e = math.frexp(abs(v))
-        digits = int(m * 2.0**53)
-        e += 1022
-        bits = ((e - 1) << 52) + digits if e > 0 else digits >> (1 - e)
-    return bits - 2**63 if math.copysign(1.0, v) < 0 else bits
 
 
 def merged(sizes, strides):
@@ -196,36 +146,54 @@ def spread(x, shape):
     return out
 
 
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
+def double_bits(v):
+    # The bits of a float64 number, as a signed integer.
+    v = float(v)
+    if v != v:
+        return 0x7FF8 << 48
+    size = abs(v)
+    if size == math.inf:
+        b = 0x7FF << 52
+    elif size < 2.0**-1022:
+        b = int(math.ldexp(size, 1074))
+    else:
+        m, e = math.frexp(size)
+        b = ((e + 1022) << 52) + int((2.0 * m - 1.0) * 2.0**52)
+    return b - (1 << 63) if math.copysign(1.0, v) < 0.0 else b
+
+
 def wrapper(self, mask, value):
     n = self.numel()
     if n == 0:
         return self
-    wide = self.dtype == torch.float64
-    floating = self.is_floating_point() and not wide
+    floating = self.is_floating_point()
     number = not torch.is_tensor(value)
     plain = 0.0 if floating else 0
-    bits = False
-    x = aligned(self.view(torch.int64) if wide else self)
+    wide = False
+    x = aligned(self)
     source = x
     if number:
         if self.dtype == torch.bool:
             plain = 1 if value else 0
-        elif wide:
-            plain = double(value)
+        elif self.dtype == torch.float64:
+            plain = double_bits(value)
         elif floating:
             plain = value * 1.0
         else:
             plain = math.trunc(value)
     else:
         source = aligned(value)
-        bits = value.dtype == torch.float64
-        if bits:
-            source = source.view(torch.int64)
+        wide = value.dtype == torch.float64
     chosen = spread(mask, list(self.shape))
     out = torch.empty(list(self.shape), dtype=self.dtype, device=self.device)
     grid = (min(triton.cdiv(n, 1024), 4096),)
-    kernel_fill[grid](x, chosen, source, out.view(torch.int64) if wide else out, plain, n, NUMBER=number, BITS=bits,
-                      BOOL=self.dtype == torch.bool, FLOAT=floating, WIDE=wide,
-                      VFLOAT=source.is_floating_point(), BLOCK=1024)
+    double = self.dtype == torch.float64
+    kernel_fill[grid](bits(x), chosen, bits(source), bits(out), plain, n, NUMBER=number, BITS=wide,
+                      BOOL=self.dtype == torch.bool, FLOAT=floating and not double, DOUBLE=double,
+                      REAL=not number and value.is_floating_point(), BLOCK=1024)
     self.copy_(out)
     return self

@@ -61,13 +61,8 @@ def kernel_masked_scatter(x_ptr, mask_ptr, source_ptr, count_ptr, out_ptr, n, si
         before += tl.sum(ones, axis=0)
 
 
-def plain(x):
-    # float64 is moved by its bits.
-    return x.view(torch.int64) if x.dtype == torch.float64 else x
-
-
 def aligned(x):
-    x = plain(x).contiguous()
+    x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
 
 
@@ -97,6 +92,10 @@ def spread(x, shape):
     return out
 
 
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
 def wrapper(self, mask, source):
     n = self.numel()
     if n == 0:
@@ -111,6 +110,6 @@ def wrapper(self, mask, source):
     counts = torch.empty((programs,), dtype=torch.int64, device=self.device)
     out = torch.empty(list(self.shape), dtype=self.dtype, device=self.device)
     kernel_count[(programs,)](m, counts, n, per, BLOCK=block)
-    kernel_masked_scatter[(programs,)](x, m, values, counts, plain(out), n, size, per, BLOCK=block)
+    kernel_masked_scatter[(programs,)](bits(x), m, bits(values), counts, bits(out), n, size, per, BLOCK=block)
     self.copy_(out)
     return self

@@ -38,14 +38,12 @@ def aligned(x):
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
 
 
-def plain(x):
-    # float64 is moved by its bits.
+def bits(x):
     return x.view(torch.int64) if x.dtype == torch.float64 else x
 
 
 def roll_axis(x, outer, n, inner, shift):
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    source, target = plain(x), plain(out)
     shift = shift % n
     if inner * x.element_size() % 32 == 0:
         rows = outer * n
@@ -55,13 +53,15 @@ def roll_axis(x, outer, n, inner, shift):
         tiles = triton.cdiv(rows, rows_per) * column_tiles
         per = triton.cdiv(tiles, 65535)
         kernel_roll_rows[(triton.cdiv(tiles, per),)](
-            source, target, rows, n, inner, shift, tiles, per, column_tiles, ROWS=rows_per, BLOCK=block
+            bits(x), bits(out), rows, n, inner, shift, tiles, per, column_tiles, ROWS=rows_per, BLOCK=block
         )
     else:
         total = outer * n * inner
         tiles = triton.cdiv(total, 1024)
         per = triton.cdiv(tiles, 65535)
-        kernel_roll_elements[(triton.cdiv(tiles, per),)](source, target, total, n, inner, shift, per, BLOCK=1024)
+        kernel_roll_elements[(triton.cdiv(tiles, per),)](
+            bits(x), bits(out), total, n, inner, shift, per, BLOCK=1024
+        )
     return out
 
 

@@ -61,14 +61,13 @@ def kernel_scatter(x_ptr, last_ptr, src_ptr, out_ptr, n, n1, n2, n3, n4, n5, n6,
         tl.store(out_ptr + k, tl.where(hit, tl.reshape(s, [BLOCK]), x), mask=mask)
 
 
-def plain(x):
-    # float64 is moved by its bits.
-    return x.view(torch.int64) if x.dtype == torch.float64 else x
-
-
 def aligned(x):
-    x = plain(x).contiguous()
+    x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
 
 
 def wrapper(self, dim, index, src, *, out):
@@ -77,7 +76,7 @@ def wrapper(self, dim, index, src, *, out):
         return out
     x = aligned(self if self.dim() > 0 else self.reshape([1]))
     dim = dim % x.dim()
-    result = torch.empty(list(x.shape), dtype=out.dtype, device=x.device)
+    result = torch.empty(list(x.shape), dtype=x.dtype, device=x.device)
     last = torch.empty((n,), dtype=torch.int32, device=x.device)
     grid = (min(triton.cdiv(n, 1024), 4096),)
     kernel_clear[grid](last, n, BLOCK=1024)
@@ -94,6 +93,6 @@ def wrapper(self, dim, index, src, *, out):
         kernel_claim[(min(triton.cdiv(entries, 1024), 4096),)](
             indices, last, entries, hop, *sizes[1:], *homes, BLOCK=1024, enable_scatter_stores=True
         )
-    kernel_scatter[grid](x, last, values, plain(result), n, *sizes[1:], *steps, BLOCK=1024)
+    kernel_scatter[grid](bits(x), last, bits(values), bits(result), n, *sizes[1:], *steps, BLOCK=1024)
     out.copy_(result if out.dim() > 0 else result.reshape([]))
     return out

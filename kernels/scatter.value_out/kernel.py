@@ -45,31 +45,29 @@ def kernel_scatter(
         tl.store((out_ptr + at)[:, None], y[:, None], mask=mask[:, None])
 
 
-def plain(x):
-    # float64 is moved by its bits.
-    return x.view(torch.int64) if x.dtype == torch.float64 else x
-
-
 def aligned(x):
-    x = plain(x).contiguous()
+    x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
 
 
-def double(v):
-    # The bits of a Python number as a float64.
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
+
+
+def double_bits(v):
+    # The bits of a float64 number, as a signed integer.
     v = float(v)
     if v != v:
-        return 0x7FF8000000000000
-    if v == 0:
-        bits = 0
-    elif v == math.inf or v == -math.inf:
-        bits = 0x7FF0000000000000
+        return 0x7FF8 << 48
+    size = abs(v)
+    if size == math.inf:
+        b = 0x7FF << 52
+    elif size < 2.0**-1022:
+        b = int(math.ldexp(size, 1074))
     else:
-        m, e = math.frexp(abs(v))
-        digits = int(m * 2.0**53)
-        e += 1022
-        bits = ((e - 1) << 52) + digits if e > 0 else digits >> (1 - e)
-    return bits - 2**63 if math.copysign(1.0, v) < 0 else bits
+        m, e = math.frexp(size)
+        b = ((e + 1022) << 52) + int((2.0 * m - 1.0) * 2.0**52)
+    return b - (1 << 63) if math.copysign(1.0, v) < 0.0 else b
 
 
 def wrapper(self, dim, index, value, *, out):
@@ -81,8 +79,7 @@ def wrapper(self, dim, index, value, *, out):
     direct = out.is_contiguous() and out.storage_offset() * out.element_size() % 32 == 0
     result = out if direct else torch.empty(list(self.shape), dtype=out.dtype, device=out.device)
     x = aligned(self)
-    target = plain(result)
-    kernel_copy[(min(triton.cdiv(total, 1024), 4096),)](x, target, total, BLOCK=1024)
+    kernel_copy[(min(triton.cdiv(total, 1024), 4096),)](bits(x), bits(result), total, BLOCK=1024)
     n = index.numel()
     if n > 0:
         sizes = list(self.shape) or [1]
@@ -108,7 +105,7 @@ def wrapper(self, dim, index, value, *, out):
         s = [1] * (8 - len(walk)) + walk
         t = [0] * (8 - len(steps)) + steps
         if out.dtype == torch.float64:
-            number = double(value)
+            number = double_bits(value)
         elif out.is_floating_point():
             number = float(value)
         elif out.dtype == torch.bool:
@@ -116,9 +113,10 @@ def wrapper(self, dim, index, value, *, out):
         else:
             number = int(value)
         kernel_scatter[(min(triton.cdiv(n, 1024), 4096),)](
-            aligned(index), target, number, n, strides[dim],
+            aligned(index), bits(result), number, n, strides[dim],
             s[1], s[2], s[3], s[4], s[5], s[6], s[7], t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7],
-            ACC=tl.float32 if target.is_floating_point() else tl.int64, BLOCK=1024, enable_scatter_stores=True,
+            ACC=tl.float32 if out.is_floating_point() and out.dtype != torch.float64 else tl.int64,
+            BLOCK=1024, enable_scatter_stores=True,
         )
     if not direct:
         out.copy_(result)

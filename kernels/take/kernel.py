@@ -13,14 +13,13 @@ def kernel_take(x_ptr, index_ptr, out_ptr, n, size, BLOCK: tl.constexpr):
         tl.store(out_ptr + i, x, mask=mask)
 
 
-def plain(x):
-    # float64 is moved by its bits.
-    return x.view(torch.int64) if x.dtype == torch.float64 else x
-
-
 def aligned(x):
-    x = plain(x).contiguous()
+    x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
 
 
 def wrapper(input, index):
@@ -35,6 +34,6 @@ def wrapper(input, index):
     if n == 0:
         return out
     kernel_take[(min(triton.cdiv(n, 1024), 65535),)](
-        aligned(input), aligned(index), plain(out), n, input.numel(), BLOCK=1024
+        bits(aligned(input)), aligned(index), bits(out), n, input.numel(), BLOCK=1024
     )
     return out

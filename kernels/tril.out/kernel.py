@@ -15,14 +15,13 @@ def kernel_tril(x_ptr, out_ptr, n, rows, columns, diagonal, reps, BLOCK: tl.cons
         tl.store(out_ptr + p, x, mask=mask)
 
 
-def plain(x):
-    # float64 is moved by its bits.
-    return x.view(torch.int64) if x.dtype == torch.float64 else x
-
-
 def aligned(x):
-    x = plain(x).contiguous()
+    x = x.contiguous()
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
+
+
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
 
 
 def wrapper(input, diagonal=0, *, out=None):
@@ -42,7 +41,7 @@ def wrapper(input, diagonal=0, *, out=None):
         blocks = triton.cdiv(n, block)
         reps = triton.cdiv(blocks, 65535)
         kernel_tril[(triton.cdiv(blocks, reps),)](
-            aligned(input), plain(result), n, shape[-2], shape[-1], diagonal, reps, BLOCK=block
+            bits(aligned(input)), bits(result), n, shape[-2], shape[-1], diagonal, reps, BLOCK=block
         )
     if out is None:
         return result

@@ -19,11 +19,8 @@ def aligned(x):
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
 
 
-def plain(x):
-    # float64 and bool are moved by their bits.
-    if x.dtype == torch.float64:
-        return x.view(torch.int64)
-    return x.view(torch.uint8) if x.dtype == torch.bool else x
+def bits(x):
+    return x.view(torch.int64) if x.dtype == torch.float64 else x
 
 
 def wrapper(self, diagonal=0, *, out):
@@ -33,8 +30,8 @@ def wrapper(self, diagonal=0, *, out):
     x = aligned(self)
     direct = out.is_contiguous() and out.storage_offset() * out.element_size() % 32 == 0
     result = out if direct else torch.empty(list(out.shape), dtype=out.dtype, device=out.device)
-    source = plain(x)
-    target = plain(result)
+    source = x.view(torch.uint8) if x.dtype == torch.bool else bits(x)
+    target = result.view(torch.uint8) if result.dtype == torch.bool else bits(result)
     kernel_triu[(min(triton.cdiv(n, 1024), 4096),)](source, target, n, self.shape[-2], self.shape[-1], diagonal,
                                                     BLOCK=1024)
     if not direct:
