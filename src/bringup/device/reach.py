@@ -42,8 +42,9 @@ def marks(nbytes: int, tensors: Iterable[Readable]) -> Map | None:
         return None
     made = np.zeros(nbytes, np.uint8)
     for offset, size, stride, width in found:
-        if 0 not in size:
-            codes(made, offset, width, size, stride)[...] = INPUT
+        if 0 not in size:  # of repeated elements one is enough
+            once = tuple(1 if step == 0 else length for length, step in zip(size, stride, strict=True))
+            codes(made, offset, width, once, stride)[...] = INPUT
     return made
 
 
