@@ -34,6 +34,7 @@ LIBRARY = ROOT / "kernels"
 RECORDINGS = ROOT / "src" / "bringup" / "clients" / "recordings"
 DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "int32": "i32", "int64": "i64"}
 REPAIRED = "repaired since, not recorded"
+UNRECORDED = "; those repaired since were judged on the whole gate again, and no dialog of the repair is kept"
 MARKED = re.compile(r"(<!-- device coverage[^>]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -123,14 +124,14 @@ def kernels_page() -> str:
         f"| kernels that draw random numbers | {len(random_ones)} |",
         f"| to the letter what the overload's recorded dialog comes to | {stands['as recorded']} |",
         f"| to the letter what a public operator's recorded dialog comes to | {stands['as NAME']} |",
-        f"| repaired since, judged again, not recorded | {stands[REPAIRED]} |",
+        *([f"| repaired since, judged again, not recorded | {stands[REPAIRED]} |"] if stands[REPAIRED] else []),
         "",
         "*Covered* is: passed every case of the overload's gate in the suite `aten`, behind the wall, as it was then. "
         "`bringup library verify -l kernels --judge` judges all again; the audit of that suite is another matter. "
         "Calls and tokens are those of the recorded dialogs; `as NAME` is the recorded kernel of that public operator, "
         "which cost no call of its own. Dialog: which recorded dialog comes to the kernel, to the letter (sets "
-        "`vpe-pe64-aten` and `vpe-pe64`); those repaired since were judged on the whole gate again, and no dialog of "
-        "the repair is kept. Names: how many public names of OpInfo called the kernel when the device was measured.",
+        f"`vpe-pe64-aten` and `vpe-pe64`){UNRECORDED if stands[REPAIRED] else ''}. Names: how many public names of "
+        "OpInfo called the kernel when the device was measured.",
         "",
     ]
     if results is not None:

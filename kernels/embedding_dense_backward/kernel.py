@@ -2,62 +2,89 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_fill(out_ptr, n, VALUE: tl.constexpr, BLOCK: tl.constexpr):
+def kernel_zero(a_ptr, n, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(first, n, step):
-        i = start + tl.arange(0, BLOCK)
-        tl.store(out_ptr + i, tl.full([BLOCK], VALUE, dtype=tl.int32), mask=i < n)
+        at = start + tl.arange(0, BLOCK)
+        tl.store(a_ptr + at, tl.zeros([BLOCK], tl.int32), mask=at < n)
 
 
 @triton.jit
-def kernel_find(indices_ptr, first_ptr, counts_ptr, n, rows, BLOCK: tl.constexpr):
+def kernel_keys(index_ptr, key_ptr, count, padded, rows, skipped, BLOCK: tl.constexpr):
+    # Row and place as one number; what adds nothing comes behind all rows.
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, padded, step):
+        at = start + tl.arange(0, BLOCK)
+        row = tl.load(index_ptr + at, mask=at < count, other=-1).to(tl.int64)
+        row = tl.where((row < 0) | (row >= rows) | (row == skipped), rows, row)
+        tl.store(key_ptr + at, row * padded + at)
+
+
+@triton.jit
+def kernel_block(key_ptr, padded, size, BLOCK: tl.constexpr):
+    # Sort each block; up and down by turns where larger pieces are still to be merged.
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, padded, step):
+        at = start + tl.arange(0, BLOCK)
+        flip = tl.where((at & size) != 0, -1, 0).to(tl.int64)
+        key = tl.load(key_ptr + at) ^ flip
+        tl.store(key_ptr + at, tl.sort(key) ^ flip)
+
+
+@triton.jit
+def kernel_exchange(key_ptr, padded, size, apart, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, padded // 2, step):
+        base = start // apart * 2 * apart + start % apart
+        at = base + tl.arange(0, BLOCK)
+        low = tl.load(key_ptr + at)
+        high = tl.load(key_ptr + apart + at)
+        swap = (low > high) == ((at & size) == 0)
+        tl.store(key_ptr + at, tl.where(swap, high, low))
+        tl.store(key_ptr + apart + at, tl.where(swap, low, high))
+
+
+@triton.jit
+def kernel_bounds(key_ptr, begin_ptr, end_ptr, padded, rows, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * BLOCK
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(first, padded, step):
+        at = start + tl.arange(0, BLOCK)
+        row = tl.load(key_ptr + at) // padded
+        before = tl.load((key_ptr + at - 1)[:, None], mask=(at > 0)[:, None], other=0)
+        before = tl.where(at > 0, tl.reshape(before, [BLOCK]) // padded, -1)
+        behind = tl.load((key_ptr + at + 1)[:, None], mask=(at + 1 < padded)[:, None], other=0)
+        behind = tl.where(at + 1 < padded, tl.reshape(behind, [BLOCK]) // padded, rows + 1)
+        tl.store(begin_ptr + row, at.to(tl.int32), mask=(row != before) & (row < rows))
+        tl.store(end_ptr + row, (at + 1).to(tl.int32), mask=(row != behind) & (row < rows))
+
+
+@triton.jit
+def kernel_add(g_ptr, key_ptr, begin_ptr, end_ptr, out_ptr, n, width, padded, SCALE: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(first, n, step):
-        i = start + tl.arange(0, BLOCK)
-        mask = i < n
-        at = tl.load(indices_ptr + i, mask=mask, other=0).to(tl.int64)
-        valid = mask & (at >= 0) & (at < rows)
-        at = tl.where(valid, at, 0)
-        one = tl.full([BLOCK, 1], 1, dtype=tl.int32)
-        tl.atomic_add(counts_ptr + at[:, None], one, mask=valid[:, None])
-        tl.atomic_min(first_ptr + at[:, None], i.to(tl.int32)[:, None], mask=valid[:, None])
-
-
-@triton.jit
-def kernel_rows(
-    g_ptr, indices_ptr, first_ptr, counts_ptr, out_ptr, count, width, rows, padding,
-    SCALE: tl.constexpr, PLACES: tl.constexpr, COLUMNS: tl.constexpr,
-):
-    # The program of the first place of an index adds its row, in the order of the places: the same sum every time.
-    for i in range(tl.program_id(0).to(tl.int64), count, tl.num_programs(0)):
-        row = tl.load(indices_ptr + i).to(tl.int64)
-        if (row >= 0) & (row < rows) & (row != padding):
-            if tl.load(first_ptr + row) == i:
-                times = tl.load(counts_ptr + row)
-                for begin in range(0, width, COLUMNS):
-                    c = begin + tl.arange(0, COLUMNS).to(tl.int64)
-                    inside = c < width
-                    total = tl.zeros([COLUMNS], dtype=tl.float32)
-                    left = times
-                    start = (i // PLACES) * PLACES
-                    while left > 0:
-                        j = start + tl.arange(0, PLACES)
-                        at = tl.load(indices_ptr + j, mask=j < count, other=0).to(tl.int64)
-                        places = tl.where((j < count) & (at == row), j, count)
-                        k = tl.min(places, axis=0)
-                        while k < count:
-                            g = tl.load((g_ptr + k * width + c)[:, None], mask=inside[:, None], other=0)
-                            g = tl.reshape(g, [COLUMNS]).to(tl.float32)
-                            if SCALE:
-                                g = g / times.to(tl.float32)
-                            total += g
-                            left -= 1
-                            places = tl.where(places > k, places, count)
-                            k = tl.min(places, axis=0)
-                        start += PLACES
-                    tl.store((out_ptr + row * width + c)[:, None], tl.reshape(total, [COLUMNS, 1]), mask=inside[:, None])
+        at = start + tl.arange(0, BLOCK)
+        live = at < n
+        row = tl.where(live, at // width, 0)
+        column = tl.where(live, at % width, 0)
+        begin = tl.reshape(tl.load((begin_ptr + row)[:, None], mask=live[:, None], other=0), [BLOCK])
+        end = tl.reshape(tl.load((end_ptr + row)[:, None], mask=live[:, None], other=0), [BLOCK])
+        many = end - begin
+        total = tl.zeros([BLOCK], tl.float32)
+        for k in range(0, tl.max(many, axis=0)):
+            there = (live & (k < many))[:, None]
+            key = tl.load((key_ptr + begin + k)[:, None], mask=there, other=0)
+            g = tl.load(g_ptr + key % padded * width + column[:, None], mask=there, other=0).to(tl.float32)
+            g = tl.reshape(g, [BLOCK])
+            if SCALE:
+                g = g / tl.maximum(many, 1).to(tl.float32)
+            total += g
+        tl.store(out_ptr + at, total.to(out_ptr.dtype.element_ty), mask=live)
 
 
 def aligned(x):
@@ -65,28 +92,40 @@ def aligned(x):
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
 
 
-def grid(n):
-    return (min(triton.cdiv(n, 1024), 4096),)
+def grid(n, block):
+    return (min(triton.cdiv(n, block), 4096),)
 
 
 def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
-    width = grad_output.shape[-1]
-    out = torch.empty((num_weights, width), dtype=grad_output.dtype, device=grad_output.device)
-    size = out.numel()
-    if size == 0:
+    device = grad_output.device
+    rest = list(grad_output.shape)[indices.dim():]
+    out = torch.empty([num_weights] + rest, dtype=grad_output.dtype, device=device)
+    n = out.numel()
+    if n == 0:
         return out
-    kernel_fill[grid(size)](out, size, VALUE=0, BLOCK=1024)
+    width = math.prod(rest)
     count = indices.numel()
+    begin = torch.empty((num_weights,), dtype=torch.int32, device=device)
+    end = torch.empty((num_weights,), dtype=torch.int32, device=device)
+    kernel_zero[grid(num_weights, 1024)](begin, num_weights, BLOCK=1024)
+    kernel_zero[grid(num_weights, 1024)](end, num_weights, BLOCK=1024)
+    g, keys, padded = out, begin, 1024
     if count > 0:
-        at = aligned(indices)
-        first = torch.empty((num_weights,), dtype=torch.int32, device=out.device)
-        counts = torch.empty((num_weights,), dtype=torch.int32, device=out.device)
-        kernel_fill[grid(num_weights)](first, num_weights, VALUE=2147483647, BLOCK=1024)
-        kernel_fill[grid(num_weights)](counts, num_weights, VALUE=0, BLOCK=1024)
-        kernel_find[grid(count)](at, first, counts, count, num_weights, BLOCK=1024)
-        kernel_rows[(min(count, 16384),)](
-            aligned(grad_output), at, first, counts, out, count, width, num_weights, padding_idx,
-            SCALE=bool(scale_grad_by_freq), PLACES=256,
-            COLUMNS=min(max(triton.next_power_of_2(width), 8), 512), enable_scatter_stores=True,
-        )
+        g = aligned(grad_output)
+        padded = max(triton.next_power_of_2(count), 1024)
+        keys = torch.empty((padded,), dtype=torch.int64, device=device)
+        kernel_keys[grid(padded, 1024)](aligned(indices), keys, count, padded, num_weights, padding_idx, BLOCK=1024)
+        kernel_block[grid(padded, 1024)](keys, padded, 1024, BLOCK=1024)
+        size = 2048
+        while size <= padded:
+            apart = size // 2
+            while apart >= 1024:
+                kernel_exchange[grid(padded // 2, 1024)](keys, padded, size, apart, BLOCK=1024)
+                apart = apart // 2
+            kernel_block[grid(padded, 1024)](keys, padded, size, BLOCK=1024)
+            size = size * 2
+        kernel_bounds[grid(padded, 1024)](keys, begin, end, padded, num_weights, BLOCK=1024, enable_scatter_stores=True)
+    kernel_add[grid(n, 256)](
+        g, keys, begin, end, out, n, width, padded, SCALE=bool(scale_grad_by_freq), BLOCK=256
+    )
     return out

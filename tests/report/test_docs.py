@@ -72,10 +72,18 @@ def test_what_the_index_says_of_dialogs_is_what_they_come_to(kernels):
             name = word.removeprefix("as `").removesuffix("`")
             assert public.candidates([name])[name].source.strip() == source
         else:
-            assert word == kernels.REPAIRED
-            recorded = own.candidates(set(own.operators()) & {entry.overload})
-            assert all(one.source.strip() != source for one in recorded.values())
-    assert 0 < sum(word == kernels.REPAIRED for word in said.values()) < len(said)
+            pytest.fail(f"{entry.overload} is {word}: no recorded dialog comes to it; record its repair (recorded.md)")
+
+
+def test_a_kernel_that_no_dialog_comes_to_is_told(kernels):
+    class Repaired(kernels.Library):
+        def source(self, entry):
+            text = super().source(entry)
+            return text + "\n# repaired\n" if entry.overload in ("addcdiv.out", "exp.out") else text
+
+    library = kernels.Library.open(kernels.LIBRARY)
+    origin = kernels.origins(Repaired(library.path, library.target, library.entries))
+    assert [name for name, word in origin.items() if word == kernels.REPAIRED] == ["addcdiv.out", "exp.out"]
 
 
 def test_every_overload_of_the_suite_has_a_kernel_or_a_reason(kernels):
