@@ -98,6 +98,9 @@ async def main() -> None:
 def _print(name: str, verdict: Verdict) -> None:
     where = f"{verdict.cases_passed}/{verdict.cases_total}"
     print(f"{name:40} {verdict.kind:10} {where:>9} {verdict.seconds:7.1f} s  {verdict.summary[:110]}", flush=True)
+    if not verdict.passed:  # what it takes to see it again: --set judge.fresh_seed=SEED
+        guard, seed = verdict.guard or "none", verdict.environment.fresh_seed
+        print(f"{'':40} case {verdict.case or '-'}, guard {guard}, seed {seed}", flush=True)
 
 
 def _write(out: Path, target: str, name: str, candidate: Candidate, verdict: Verdict) -> None:

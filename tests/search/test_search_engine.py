@@ -69,6 +69,12 @@ async def test_a_first_answer_may_be_edits_of_the_kernel_that_is_shown(tmp_path:
     assert result.graph["1"].fitness == pytest.approx(2.0)
 
 
+async def test_a_start_that_cannot_be_judged_is_named(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, lambda messages, sampling, call: reply(0.5))
+    result = await bench.start(config(calls=1), (module(1.0, gate="untested"),))
+    assert "nodes in a row stopped, the last with: the candidate could not be judged:" in str(result.interrupted)
+
+
 async def test_what_fails_counts_as_a_node_of_no_fitness(tmp_path: Path) -> None:
     script = by_node({"1": "no module here", "2": reply(kind="lint"), "3": reply(0.5, gate="crashed"), "4": reply(3.0)})
     result = await Bench(tmp_path, script).start(config(calls=1))

@@ -348,7 +348,7 @@ class Search:
             self._stop.request(str(error))
         elif self._in_a_row >= IN_A_ROW:
             self.fault = fault
-            self._stop.request(f"{self._in_a_row} nodes in a row stopped, the last with: {error or 'no reason'}")
+            self._stop.request(f"{self._in_a_row} nodes in a row stopped, the last with: {error or loop.stopped_for}")
 
     # what a node is told
 
