@@ -30,8 +30,8 @@ def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS, *, numbers
     0 where a result ceases to be. Choices alone let the changes of many terms cancel, as roundings do that have nothing
     to do with each other: those of equal terms are equal, and their sum is off to one side, in any order but a tree's.
     Elements that share memory (an expanded tensor, one that is given twice) move apart as well: each is rounded
-    wherever it is used, and a difference of two that are equal would never move. `numbers`: floats
-    among the positional arguments are operands, and move as elements do.
+    wherever it is used, and a difference of two that are equal would never move.
+    `numbers`: floats among the positional arguments are operands, and move as elements do.
     """
     moved = [torch.zeros_like(one) for one in exact]
     ways = [twin]

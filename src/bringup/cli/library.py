@@ -12,6 +12,7 @@ from bringup.cli._output import JsonOption, listed, make_console, print_json
 from bringup.cli._runs import RunsDirOption
 
 if TYPE_CHECKING:
+    from bringup.cli._library import Source
     from bringup.judge.evidence import Bundle
     from bringup.library import Entry, Library, When
 
@@ -84,6 +85,8 @@ def add(
         ready = [s for s in sources if s not in todo]
         won = {s.origin: s.variants for s in sources if s.variants is not None and not variant}
         bundles = [(s.origin, s.bundle) for s in ready if s.bundle is not None]
+        for source in todo:
+            _say_what_the_linter_says(source, where)
         if todo and not unjudged:
             pairs = [(s.operator, parse_source(s.source, s.origin).source) for s in todo]
             judged = asyncio.run(judge(pairs, suite, where, jobs, shows=not json_output))
@@ -116,6 +119,22 @@ def add(
         typer.echo(f"{len(added)} kernel{'' if len(added) == 1 else 's'} added to {chosen(library)}")
     if refused or not added:
         raise typer.Exit(1)
+
+
+def _say_what_the_linter_says(source: Source, target: str) -> None:
+    """Tell of a file's objections: they keep nobody out, but models would not get this far with them."""
+    from bringup.candidate import Candidate
+    from bringup.linter import lint
+    from bringup.targets import get_target
+
+    found = lint(Candidate(source=source.source), get_target(target).dialect())
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        typer.echo(
+            f"note: {source.origin}: the linter objects to line {found[0].line} ({found[0].rule}){more}; that keeps no "
+            "kernel out (bringup lint says everything)",
+            err=True,
+        )
 
 
 def _parts(variants: tuple[tuple[str, When], ...] | None) -> list[dict[str, Any]]:
@@ -266,7 +285,10 @@ def verify(
             def take(place: int, bundle: Bundle, group: list[Entry] = group, where: str = where) -> None:
                 entry, evidence = group[place], bundle.evidence
                 rows.append({"folder": entry.folder, "target": where, "kind": evidence.kind,
-                             "cases": evidence.cases_total})  # fmt: skip
+                             "cases": evidence.cases_total, "case": str(evidence.failing or ""),
+                             "guard": evidence.guard, "fresh_seed": evidence.fresh_seed})  # fmt: skip
+                if evidence.kind != "passed" and not json_output:  # at once: who interrupts has seen it
+                    typer.echo(_failure(rows[-1]), err=True)
                 if not record or refusal(evidence) is not None:
                     return
                 # At once: an interruption keeps what was judged.
@@ -286,14 +308,20 @@ def verify(
     else:
         for text in problems.values():
             typer.echo(text, err=True)
-        for row in failed:
-            typer.echo(f"{row['folder']}: {row['kind']} on {row['target']}", err=True)
         good = len(opened.entries) - len(problems.keys() & {e.folder for e in opened.entries})
         typer.echo(f"{good} of {len(opened.entries)} kernels are what the index says")
         if judge:
             typer.echo(f"{len(rows) - len(failed)} of {len(rows)} judged again passed")
     if problems or failed:
         raise typer.Exit(1)
+
+
+def _failure(row: dict[str, Any]) -> str:
+    """One line on a kernel that did not pass when it was judged again."""
+    place = f" in {row['case']}" if row["case"] else ""
+    guard = f", guard {row['guard']}" if row["guard"] else ""
+    again = f" (the same again with judge.fresh_seed={row['fresh_seed']})" if place else ""
+    return f"{row['folder']}: {row['kind']} on {row['target']}{place}{guard}{again}"
 
 
 def diff(

@@ -16,20 +16,26 @@ import numpy as np
 
 from bringup.device import frames
 from bringup.device.account import COPIES, STATE, STREAM, Account, Allowance, Broken
+from bringup.device.checks import (
+    check_copy,
+    check_extent,
+    check_target,
+    is_itself,
+    repeats,
+    unpack_copy,
+    unpack_upload,
+)
 from bringup.device.choices import Said
 from bringup.device.engine import Call, Engine, Fault, Kernel
 from bringup.device.memory import (
     WRITER,
     Block,
-    Map,
     Memory,
-    check_extent,
     codes,
     count_codes,
     layout_numbers,
     pieces,
-    repeats,
-)  # fmt: skip
+)
 from bringup.device.order import Order
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
@@ -38,6 +44,7 @@ from bringup.device.wire import (
     LAUNCH,
     POINTER,
     Command,
+    Descriptor,
     Malformed,
     unpack_descriptor,
 )  # fmt: skip
@@ -51,6 +58,7 @@ MOST_PRINTED = 1 << 16
 MOST_TEXTS = 1 << 12  # rows of kernels of which it is remembered what their texts say
 UNTAKEN = 0xFF ^ TAKEN
 MOST_RESULTS = 1 << 30  # bytes of all outputs, repeated elements counted
+_NO_ELEMENT = "which is no element of what it may write; what lies between the elements of a view is the caller's"
 
 
 @dataclass(frozen=True)
@@ -122,13 +130,22 @@ class Execution:
         self.used: set[int] = set()
         self.said: set[int | bytes | tuple[int, ...]] = set()  # arguments of launches so far
         self.tape = Tape(about=dict(mode["tape"])) if mode.get("tape") else None
+        self.gaps: dict[int, Any] = {}  # int64[n]: places in an input that may be written, but not there
+        self.held: dict[int, Any] = {}  # uint8[n]: what lay there
 
     def start(self, inputs: Sequence[tuple[int, memoryview]]) -> None:
-        """Put the inputs, (address, contents) each, into memory."""
+        """Put the inputs, (address, contents) each, into memory.
+
+        The mode says which of them may be written (`written`; None: all), and where these have `gaps`.
+        """
+        written, gaps = self.mode.get("written"), self.mode.get("gaps", {})
         try:
             self.engine.begin(self.mode)
             for base, data in inputs:
-                self.memory.put(data, not self.mode.get("read_only"), base, self.mode.get("marks", {}).get(base))
+                self.memory.put(data, written is None or base in written, base, self.mode.get("marks", {}).get(base))
+                if base in gaps:
+                    self.gaps[base] = places = np.flatnonzero(gaps[base] == 0)
+                    self.held[base] = np.frombuffer(data, np.uint8)[places]
                 if self.tape is not None:
                     self.tape.inputs.append((base, bytes(data)))
         except Fault as fault:
@@ -138,6 +155,21 @@ class Execution:
         """Wait for everything; a fault is noted."""
         try:
             self.engine.synchronize()
+        except Fault as fault:
+            self.note(fault)
+
+    def look_at_gaps(self) -> None:
+        """Note a fault where a byte was changed that is no element of what the call may write."""
+        if self.error is not None:
+            return
+        try:
+            for base, places in self.gaps.items():
+                block = self.memory.at(base)
+                now = np.frombuffer(self.engine.read(block, block.nbytes), np.uint8)[places]
+                changed = np.flatnonzero(now != self.held[base])
+                if len(changed):
+                    place = self.memory.describe(base + int(places[changed[0]]))
+                    raise Fault("fault", f"the call has written {place}, {_NO_ELEMENT}")
         except Fault as fault:
             self.note(fault)
 
@@ -187,14 +219,11 @@ class Execution:
         self.memory.allocate(base, nbytes)
 
     def _copy(self, body: memoryview) -> None:
-        source, at = unpack_descriptor(body, 0)
-        target, end = unpack_descriptor(body, at)
-        if end != len(body) or source.dtype != target.dtype or source.size != target.size:
-            raise Malformed("two tensors of different dtypes or sizes, which no copy makes equal")
+        source, target = unpack_copy(body)
+        check_copy(source, self.memory.at(source.base).nbytes, target, self.memory.at(target.base).nbytes)
         given, mine, block = self.memory.torch_tensor(target)
-        # what is expanded into memory that is there already costs no more than that memory
         taken, writers, origin = self.memory.torch_tensor(source, most=block.nbytes)
-        self._writable(block, mine)
+        self._writable(block, target)
         self.account.copies += 1
         self.account.copied_bytes += writers.size
         self.account.copied_pieces += pieces(source.size, source.stride) + pieces(target.size, target.stride)
@@ -215,7 +244,8 @@ class Execution:
                 "is work for a kernel; a copy may lay an argument down as it is, or take one run of memory into a "
                 "buffer that it fills",
             )
-        given.copy_(taken)
+        if not is_itself(source, target):
+            given.copy_(taken)
         launched = (writers & WRITER) == LAUNCHED
         found = np.where(writers != 0, writers & UNTAKEN | COPIED, 0).astype(np.uint8)
         # Bytes that a copy takes more than once, or that one was made of before, come to be more than kernels wrote.
@@ -226,11 +256,10 @@ class Execution:
     def _upload(self, body: memoryview) -> None:
         import torch
 
-        target, at = unpack_descriptor(body, 0)
+        target, at = unpack_upload(body)
+        check_target(target, self.memory.at(target.base).nbytes)
         given, mine, block = self.memory.torch_tensor(target)
-        if len(body) - at != given.numel() * given.element_size():
-            raise Malformed("an upload whose bytes do not fill its tensor")
-        self._writable(block, mine)
+        self._writable(block, target)
         self.account.uploads += 1
         self.account.uploaded_bytes += len(body) - at
         self.account.check_host_bytes(self.allowance)
@@ -246,12 +275,9 @@ class Execution:
         self.said.add(value)
         return NEW_BYTES
 
-    def _writable(self, block: Block, codes: Map) -> None:
-        """Whether a copy may write a tensor with these codes."""
-        if not block.writable:
+    def _writable(self, block: Block, target: Descriptor) -> None:
+        if not block.writable and 0 not in target.size:
             raise Fault("launch", f"a copy writes {block.describe()}, which this operator must leave as it is")
-        if codes.size > block.nbytes:
-            raise Malformed("a target whose elements lie on one another")
 
     def _read(self, body: memoryview) -> bytes:
         source, end = unpack_descriptor(body, 0)

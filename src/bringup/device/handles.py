@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from bringup.device import space
+from bringup.device.checks import SHARED, shares
 from bringup.device.stream import Stream
 from bringup.device.wire import ADDRESS, ALLOCATION, Command, Descriptor
 from bringup.vpe.device import tensors
@@ -119,7 +120,10 @@ class Handles:
             if tensor.is_conj() or tensor.is_neg():
                 raise NotImplementedError("a copy of a lazily conjugated or negated tensor computes: do it in a kernel")
         if target.numel():
-            self._open.put(Command.COPY, describe(source.expand_as(target)) + describe(target))
+            taken, put = described(source.expand_as(target)), described(target)
+            if shares(taken, put):
+                raise RuntimeError(f"unsupported operation: a copy between {SHARED}")
+            self._open.put(Command.COPY, taken.pack() + put.pack())
 
     def upload(self, source: Any, target: Any) -> None:
         """Send host values to the device."""
@@ -162,11 +166,16 @@ class Handles:
 
 
 def describe(tensor: Any) -> bytes:
+    """The descriptor of a tensor of the device, as bytes."""
+    return described(tensor).pack()
+
+
+def described(tensor: Any) -> Descriptor:
     """The descriptor of a tensor of the device."""
     base = tensor.untyped_storage().data_ptr()
     address = base + tensor.storage_offset() * tensor.element_size()
     size = tuple(tensor.shape)
-    return Descriptor(base, address, _short(tensor), size, tuple(tensor.stride())).pack()
+    return Descriptor(base, address, _short(tensor), size, tuple(tensor.stride()))
 
 
 def _short(tensor: Any) -> str:

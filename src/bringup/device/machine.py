@@ -24,6 +24,7 @@ from bringup.device.engine import Engine, Fault, Kernel
 from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
 from bringup.device.memory import Memory
 from bringup.device.reach import marks_by_base
+from bringup.device.timing import INFINITE, MOST_TRIALS, TRIAL_MODE, TURNS, told_seconds
 from bringup.device.transcript import Transcript, digest
 from bringup.device.wire import ADDRESS, ALLOCATION, Command, Malformed
 
@@ -32,12 +33,10 @@ MOST_LOADED = 1 << 12  # that the device keeps for other guests
 MOST_COMMANDS = 1 << 17  # of one call
 MOST_QUEUED = 256 << 20  # bytes of one call's commands
 MOST_CHECKED = 16 << 20  # bytes of one call's kernels for other toolchains: the answer to the referee holds them
-MOST_TRIALS = 1 << 10  # of one call
 UNKNOWN = 2e-5  # seconds that something takes in a rehearsal, where no call was told a time before
 MOST_MARKS = 8  # a tuner may time what tunes itself
 MOST_ANSWERED = 1 << 12  # bytes of a call's reads that are kept
 MOST_DIGITS = 400  # of a number that a kernel is described with
-TURNS = 3  # that launches are timed in a trial
 TEXT = ("text", "source", "options")  # what a compiler sees of a kernel
 Answer = tuple[dict[str, Any], bytes]
 Compile = Callable[[str, dict[str, Any]], tuple[dict[str, Any], memoryview]]
@@ -89,10 +88,18 @@ class Machine:
 
     # One call ------------------------------------------------------------------------------------------------
 
-    def begin(self, mode: dict[str, Any], sizes: Sequence[int], payload: memoryview) -> list[int]:
-        """Open a call; returns the addresses at which the storages of its inputs will be."""
+    def begin(
+        self, mode: dict[str, Any], sizes: Sequence[int], payload: memoryview, bases: list[int] | None = None
+    ) -> list[int]:
+        """Open a call; returns the addresses at which the storages of its inputs will be.
+
+        `bases`: where they shall be; then they hold zeros.
+        """
         self.memory.clear()
-        bases = self.memory.places(sizes)
+        if bases is None:
+            bases = self.memory.places(sizes)
+        else:
+            payload = memoryview(bytes(sum(sizes)))
         inputs, at = [], 0
         for base, size in zip(bases, sizes, strict=True):
             if size:
@@ -103,6 +110,10 @@ class Machine:
             mode = {**mode, "arguments": at_bases}
         if (readable := mode.get("readable")) is not None:
             mode = {**mode, "marks": marks_by_base(bases, sizes, readable)}
+        if (writable := mode.get("writable")) is not None:
+            written = {bases[number] for number, *_ in writable}
+            gaps = {base: made for base, made in marks_by_base(bases, sizes, writable).items() if base in written}
+            mode = {**mode, "written": written, "gaps": gaps}
         self._open(mode, inputs)
         self.transcript = Transcript(zip(bases, sizes, strict=True), self.launchers)
         self.in_call, self.before = True, None
@@ -156,6 +167,7 @@ class Machine:
         self._catch_up()
         execution = self.execution
         execution.finish()
+        execution.look_at_gaps()
         data: list[bytes] = []
         writers: list[dict[str, int]] = []
         masks: list[bytes] = []
@@ -233,7 +245,8 @@ class Machine:
             if command is Command.READ:
                 return self._read(body)
             if command is Command.TIME:
-                return {"seconds": self._time()}, b""
+                seconds = self._time()
+                return self._stopped() if self.execution.error is not None else ({"seconds": seconds}, b"")
             if command is Command.MARK:
                 self._mark()
                 return None
@@ -352,33 +365,39 @@ class Machine:
         return seconds
 
     def _measured(self, mark: int) -> float:
+        """As in sealed use, to the last bit: all of memory is zeros, which may be read and written as one likes."""
         if self.started or self.execution.error is not None:
             return 0.0
-        mode = {**self.mode, "profile": True, "order": None, "tape": None, "host_bytes": None, "uploaded_bytes": None}
-        trial = Execution(self.engine, self.memory.twin(), self.launchers, mode)
+        trial = Execution(self.engine, self.memory.twin(), self.launchers, {**self.mode, **TRIAL_MODE})
         try:
             trial.start([(base, memoryview(bytes(len(data)))) for base, data in self.inputs])
+            failed = False
             for command, body in self.queue:
-                trial.execute(command, memoryview(body))
-            return min(self._timed(trial, mark) for _ in range(TURNS))
+                if command is not Command.FREE:
+                    trial.execute(command, memoryview(body))
+                if trial.error is not None and trial.error["kind"] not in INFINITE:
+                    self.execution.error = trial.error  # a command that is none, whatever it is asked for
+                    return math.inf
+                # Of what follows a fault it is still to be known whether these are commands.
+                failed, trial.error = failed or trial.error is not None, None
+            return math.inf if failed else min(self._timed(trial, mark) for _ in range(TURNS))
         finally:
             trial.memory.clear()
 
     def _timed(self, trial: Execution, mark: int) -> float:
-        launches = [body for command, body in self.queue[mark:] if command is Command.LAUNCH]
-        if not launches:
-            return 0.0
         trial.finish()
-        before, began = len(self.engine.counters()), time.perf_counter()
-        for body in launches:
-            trial.execute(Command.LAUNCH, memoryview(body))
+        times: list[float | None] = []
+        began = time.perf_counter()
+        for command, body in self.queue[mark:]:
+            if command is Command.LAUNCH and trial.error is None:
+                trial.execute(Command.LAUNCH, memoryview(body))
+                times.append(next((one.get("microseconds") for one in self.engine.counters()[-1:]), None))
         trial.finish()
         if trial.error is not None:
             return math.inf
-        counted = [one.get("microseconds") for one in self.engine.counters()[before:]]
-        if not counted or None in counted:
+        if None in times:
             return time.perf_counter() - began  # an engine without a clock of its own
-        return math.fsum(one for one in counted if one is not None) * 1e-6
+        return told_seconds(one for one in times if one is not None)
 
     # Kernels -------------------------------------------------------------------------------------------------
 

@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bringup.device import space
+from bringup.device.checks import block_behind, check_allocation, check_tensor, item_bytes
 from bringup.device.engine import Engine, Fault
-from bringup.device.wire import MOST_DIMENSIONS, Descriptor, Malformed
+from bringup.device.wire import Descriptor, Malformed
 from bringup.vpe.memory import INPUT
 
 WRITER = 0x0F  # the part of a code that names the first writer
-ITEM_BYTES = {"complex128": 16, "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "float32": 4, "int32": 4}
-ITEM_BYTES |= {"uint32": 4, "complex32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}  # others: 1
-MOST_REPEATED = 64 << 20  # bytes of a view that is larger than its storage
 LEAST_COUNTED = 1024  # bytes that a block counts for, however small: its record takes as much
 COUNTED_AT_ONCE = 1 << 18  # bytes: counting takes eight times as much for a moment
 KEPT_FREED = 4096  # records of freed blocks, which name what a stale pointer meant
@@ -66,8 +64,7 @@ class Memory:
 
     def allocate(self, base: int, nbytes: int) -> Block:
         """A block where the guest wants it. Raises Malformed, or Fault when there is no memory left."""
-        if base < self._next_own or base % space.ALIGNMENT or nbytes <= 0 or base + nbytes > space.MIDDLE:
-            raise Malformed("an allocation at an address that is not the next free one")
+        check_allocation(base, nbytes, self._next_own)
         self._next_own = space.after(base, nbytes)
         return self._add(base, nbytes, "guest", 0)
 
@@ -89,7 +86,9 @@ class Memory:
         self._next_input = base + len(data)
         if self._next_input > space.END:
             raise Fault("memory", "the inputs of this candidate's cases have used up the range of addresses")
-        block = self._add(base, len(data), "input", INPUT, marks)
+        block = self._add(base, len(data), "input", INPUT)
+        if marks is not None:
+            block.written_by[...] = marks
         self.engine.write(block, data)
         block.writable = writable
         return block
@@ -100,7 +99,7 @@ class Memory:
         twin._next_own, twin._next_input = self._next_own, self._next_input
         return twin
 
-    def _add(self, base: int, nbytes: int, owner: Owner, code: int, marks: Map | None = None) -> Block:
+    def _add(self, base: int, nbytes: int, owner: Owner, code: int) -> Block:
         counted = max(nbytes, LEAST_COUNTED)
         if self.live + counted > self.limit:
             raise Fault(
@@ -109,8 +108,6 @@ class Memory:
             )
         self.count += 1
         written_by = np.full(nbytes, code, np.uint8) if code else np.zeros(nbytes, np.uint8)
-        if marks is not None:
-            written_by[...] = marks
         block = Block(base, nbytes, self.count, owner, written_by)
         self.engine.allocate(block)
         self.live += counted
@@ -160,9 +157,8 @@ class Memory:
         """The block of a pointer argument with this value, whose storage begins at `base` (0: unknown)."""
         if base:
             return self._blocks.get(base)
-        found = bisect.bisect_right(self._bases, value)
-        block = self._blocks[self._bases[found - 1]] if found else None
-        return block if block is not None and value < block.base + block.nbytes else None
+        found = block_behind(self._bases, lambda base: self._blocks[base].nbytes, value)
+        return None if found is None else self._blocks[found]
 
     def describe(self, address: int) -> str:
         """One line on the block nearest to an address; empty if there is none."""
@@ -180,59 +176,17 @@ class Memory:
 
     # Tensors -------------------------------------------------------------------------------------------------
 
-    def place(self, tensor: Descriptor, most: int = 0) -> tuple[Block, int]:
-        """The block under a tensor and the offset of its first byte in it.
-
-        `most`: bytes that it may have, whatever its storage. Raises Malformed for one that reaches beyond its block.
-        """
-        block = self.at(tensor.base)
-        offset = tensor.address - tensor.base
-        check_extent(offset, item_bytes(tensor.dtype), tensor.size, tensor.stride, block.nbytes, most)
-        return block, offset
-
     def torch_tensor(self, tensor: Descriptor, most: int = 0) -> tuple[Any, Map, Block]:
-        """A torch tensor on device memory, the codes of its bytes (a last axis more), and its block."""
+        """A torch tensor on device memory, the codes of its bytes (a last axis more), and its block.
+
+        Raises Malformed for one that is not of its block; `most` as in `check_extent`.
+        """
         import torch
 
-        block, offset = self.place(tensor, most)
-        width = item_bytes(tensor.dtype)
-        if offset % width:
-            raise Malformed("a tensor whose address is not a multiple of its element's size")
+        block, width = self.at(tensor.base), item_bytes(tensor.dtype)
+        offset = check_tensor(tensor, block.nbytes, most)
         view = self.engine.tensor(block, offset // width, getattr(torch, tensor.dtype), tensor.size, tensor.stride)
         return view, codes(block.written_by, offset, width, tensor.size, tensor.stride), block
-
-
-def item_bytes(dtype: str) -> int:
-    """Bytes of one element."""
-    return ITEM_BYTES.get(dtype, 1)
-
-
-def check_extent(
-    offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...], nbytes: int, most: int = 0
-) -> None:
-    """Raise Malformed where a tensor (offset and width in bytes, strides in elements) leaves `nbytes` bytes.
-
-    Also where it has more bytes than `most`, and than its storage.
-    """
-    if len(size) != len(stride) or len(size) > MOST_DIMENSIONS or min(offset, *size, *stride, 0) < 0:
-        raise Malformed("a tensor with negative sizes or strides, or too many dimensions")
-    if 0 in size:
-        return
-    if math.prod(size) * width > max(MOST_REPEATED, most, nbytes):
-        raise Malformed("a view that repeats the elements of its storage too often")
-    last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True)) * width + width
-    if last > nbytes:
-        raise Malformed("a tensor that reaches beyond its storage")
-
-
-def repeats(size: Sequence[int], stride: Sequence[int]) -> bool:
-    """Whether elements of a tensor that is not empty may lie on one another: a stride within reach of smaller ones."""
-    reach = 0
-    for step, length in sorted((step, length) for step, length in zip(stride, size, strict=True) if length > 1):
-        if step <= reach:
-            return True
-        reach += (length - 1) * step
-    return False
 
 
 def pieces(size: Sequence[int], stride: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-from bringup.device.memory import item_bytes
+from bringup.device.checks import item_bytes
 from bringup.device.wire import Descriptor
 
 Dims = tuple[tuple[int, int], ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from bringup.device.checks import is_itself
 from bringup.device.engine import Call, Engine, Fault
 from bringup.device.execution import Execution, Launcher
 from bringup.device.machine import Machine
@@ -38,7 +39,7 @@ class Prepared:
         try:
             launchers = launchers_of(machine, tape)
             keeper = _Keeper(machine.engine, self.steps)
-            mode = {"host_bytes": None, "uploaded_bytes": None, "read_only": False, "profile": profile}
+            mode = {"host_bytes": None, "uploaded_bytes": None, "written": None, "profile": profile}
             execution = Execution(keeper, self.memory, launchers, mode)
             execution.start([(base, memoryview(data)) for base, data in tape.inputs])
             for code, body in tape.commands:
@@ -61,6 +62,8 @@ class Prepared:
         if command is Command.COPY:
             source, at = unpack_descriptor(body, 0)
             target, _ = unpack_descriptor(body, at)
+            if is_itself(source, target):
+                return
             given, _, block = self.memory.torch_tensor(target)
             taken = self.memory.torch_tensor(source, most=block.nbytes)[0]
             self.steps.append(lambda: given.copy_(taken, non_blocking=True))

@@ -171,7 +171,8 @@ class DeviceProcess:
 
     def _begin(self, request: dict[str, Any], payload: memoryview) -> None:
         self._drain()
-        frames.send(self.control, {"bases": self.machine.begin(request["mode"], request["sizes"], payload)})
+        bases = self.machine.begin(request["mode"], request["sizes"], payload, request.get("bases"))
+        frames.send(self.control, {"bases": bases})
 
     def _end(self, request: dict[str, Any]) -> None:
         self._drain()

@@ -1,8 +1,9 @@
-"""What of its memory a call may read: the elements of its arguments, and nothing between them.
+"""What of its memory a call may read and write: the elements of its arguments, and nothing between them.
 
 What lies between the rows of a matrix that is part of a larger one, and what an `out=` held before, is nobody's input.
 A judge can put there what it likes, and so can a user: a kernel that reads it can tell them apart. So nobody has
-written these bytes, as far as a call is concerned, and a kernel that reads one is stopped.
+written these bytes, as far as a call is concerned, and a kernel that reads one is stopped. They are the caller's all
+the same: who holds the larger matrix finds them as they were.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def reaches_beyond(operator: str) -> bool:
 def marks(nbytes: int, tensors: Iterable[Readable]) -> Map | None:
     """Return uint8[nbytes], `INPUT` for each byte of an element and 0 for others; None where all are of elements."""
     found = list(tensors)
-    if any(_covers(nbytes, tensor) for tensor in found):
+    if any(covers(nbytes, tensor) for tensor in found):
         return None
     made = np.zeros(nbytes, np.uint8)
     for offset, size, stride, width in found:
@@ -66,7 +67,7 @@ def marks_by_base(
     return {base: made for base, made in found.items() if made is not None}
 
 
-def _covers(nbytes: int, tensor: Readable) -> bool:
+def covers(nbytes: int, tensor: Readable) -> bool:
     """Whether a tensor is dense and fills its storage."""
     if tensor.offset or math.prod(tensor.size) * tensor.width != nbytes:
         return False

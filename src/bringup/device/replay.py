@@ -51,7 +51,7 @@ def _play(machine: Machine, tape: Tape, mode: dict[str, Any]) -> float:
     """Run a tape once; return the seconds from its first command to the end of all work."""
     machine.memory.clear()
     machine.memory = Memory(machine.engine, machine.memory.limit)
-    mode = {**mode, "host_bytes": None, "uploaded_bytes": None, "read_only": False}
+    mode = {**mode, "host_bytes": None, "uploaded_bytes": None, "written": None, "gaps": {}}
     execution = machine.execution = Execution(machine.engine, machine.memory, machine.launchers, mode)
     execution.start([(base, memoryview(data)) for base, data in tape.inputs])
     execution.finish()

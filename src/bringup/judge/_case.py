@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from bringup.accuracy import COMPLETE, FLOATS, Arithmetic, Limit, Limits
-from bringup.device.memory import repeats
+from bringup.device.checks import repeats
 from bringup.device.reach import reaches_beyond
 from bringup.judge import _codec, _compare
 from bringup.judge._compile_log import headline
@@ -81,6 +81,7 @@ class CaseJudge:
         self.tensors_returned: NamedTensors = []  # by the latest call, on the host
         self.tensors_after: NamedTensors = []  # the arguments after it
         self.storages = 0  # of the inputs, which come first in every answer
+        self._sizes: list[int] = []  # bytes of each
         self.sent: list[dict[str, Any]] = []  # the tensors among the arguments, as they were described
         self.inputs = inputs
         self.operator = operator
@@ -104,7 +105,7 @@ class CaseJudge:
             "sizes": storages.sizes(),
             "seconds": seconds,
         }
-        self.storages = len(storages.items)
+        self.storages, self._sizes = len(storages.items), request["sizes"]
         self.sent = _codec.descriptions([request["args"], request["kwargs"]])
         return request, storages.payloads()
 
@@ -143,6 +144,36 @@ class CaseJudge:
             one for number, one in enumerate(self.placed())
             if self._name_of(number) not in self._results or not self.must_write(number)
         ]  # fmt: skip
+
+    @functools.cached_property
+    def writable(self) -> list[list[Any]] | None:
+        """Those of `placed` whose elements the operator may write; None where that cannot be said.
+
+        It cannot of a call that PyTorch refuses. Of an argument that gets other sizes it is all of its storage: it may
+        grow into what lies between its elements, as PyTorch's own does. Where neither a name nor the operator says it,
+        a flag (`inplace=True`) can ask for it: then PyTorch returns the argument, or changes it.
+        """
+        unknown: list[list[Any]] | None = None if self._may_write else []
+        if self.inputs.raises or reaches_beyond(self.operator.name):
+            return unknown
+        with contextlib.suppress(Exception):  # whatever the reference raises on inputs that a guard has made
+            _, args, kwargs = self.expected(self.inputs)
+            after = _compare.input_paths(args, kwargs)
+            found: list[list[Any]] = []
+            for number, (one, (_, old), (_, new)) in enumerate(zip(self.placed(), self.tensors, after, strict=True)):
+                if old.shape != new.shape or old.stride() != new.stride():
+                    found.append([one[0], 0, [self._sizes[one[0]]], [1], 1])
+                elif self._is_written(number, old, new):
+                    found.append(one)
+            return found
+        return unknown
+
+    def _is_written(self, number: int, old: torch.Tensor, new: torch.Tensor) -> bool:
+        """Whether a tensor among the arguments is there to be written; `old` and `new`: before and after PyTorch."""
+        results = self._results
+        if results and all(_codec.tensors_of(self.kwargs.get(name), name) for name in results):
+            return self._name_of(number) in results
+        return self.operator.mutates or self._returned(new) or not same_bits(old, new)
 
     def _name_of(self, number: int) -> str:
         """The name of the keyword argument that a tensor is, or is in; a place in the call for others."""

@@ -29,6 +29,11 @@ GUESTS_KEEP = (
     "HOME", "TMPDIR", "TRITON_CACHE_DIR", "OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE", "TORCH_DEVICE_BACKEND_AUTOLOAD",
     "LANG", "TZ", "PYTHONPATH",
 )  # fmt: skip
+# What counts the interpreter's own objects differs between environments; no kernel's wrapper needs it.
+CENSUS: dict[Any, tuple[str, ...]] = {
+    sys: ("getallocatedblocks", "getrefcount", "_debugmallocstats"),
+    gc: ("get_count", "get_freeze_count", "get_objects", "get_referents", "get_referrers", "get_stats"),
+}
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
 
 
@@ -90,6 +95,9 @@ def _plain_world(target: Target) -> None:
     )
     sys.path_importer_cache.clear()
     sys.argv[:] = sys.orig_argv[:] = ["guest"]
+    for module, names in CENSUS.items():
+        for name in names:
+            vars(module).pop(name, None)
 
 
 def _forget_first_variables() -> None:

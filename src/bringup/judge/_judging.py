@@ -283,10 +283,11 @@ class Judging:
         if in_order and not by_sizes:
             with self.phases("references"):
                 in_order = not self.operator.mutates and case.rearranges
+        with self.phases("references"):
+            writable = case.writable if "mutation" in self.guards else None
         return {
             **dict.fromkeys(device_modes(), True),
-            # An `out=` or in-place case is there to be written.
-            "read_only": "mutation" in self.guards and not (self.operator.mutates or case.inputs.requires),
+            "writable": writable,
             "arguments": case.placed() if in_order else None,
             "readable": case.readable,
             "results": case.result_sizes if in_order else [],

@@ -14,6 +14,7 @@ PADDING = 6  # and behind each row
 WHOLE = 0.3  # how often a number is a multiple of 16, which Triton tells apart
 MEMORY = 1 << 18  # elements that a tensor may be spread over
 TAIL = 5  # elements behind the last one
+AT_ENDS = 0.4  # how often the first element begins its memory, and how often the last one ends it, as in sealed use
 EXPANDED = 0.2  # how often memory is shared by a stride of 0, which the published cases have, and not by windows
 
 
@@ -33,14 +34,15 @@ def permuted(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
 
 
 def scattered(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
-    """Return the tensor at an offset, perhaps with steps between neighbours, rows apart, dimensions reordered."""
+    """Return the tensor elsewhere: at an offset, with steps between neighbours, rows apart, dimensions reordered."""
     order = chance.sample(range(tensor.dim()), tensor.dim()) if chance.random() < 0.5 else list(range(tensor.dim()))
     step = _drawn(chance, STEP) if chance.random() < 0.7 else 1
     # A few elements far apart would need much memory between them.
     while tensor.numel() * step > MEMORY:
         step //= 2
     padding = _drawn(chance, PADDING) if chance.random() < 0.6 else 0
-    return laid(tensor, order, max(1, step), padding, _drawn(chance, OFFSET))
+    offset = 0 if chance.random() < AT_ENDS else _drawn(chance, OFFSET)
+    return laid(tensor, order, max(1, step), padding, offset, 0 if chance.random() < AT_ENDS else TAIL)
 
 
 def overlapping(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor | None:
@@ -129,17 +131,20 @@ def beside_itself(
     return memory[:count].view(shape), memory[shift:].view(shape), "itself, shifted"
 
 
-def laid(tensor: torch.Tensor, order: list[int], step: int = 1, padding: int = 0, offset: int = 0) -> torch.Tensor:
+def laid(
+    tensor: torch.Tensor, order: list[int], step: int = 1, padding: int = 0, offset: int = 0, tail: int = 0
+) -> torch.Tensor:
     """Return the tensor with its dimensions in `order` in memory, the last of these with a stride of `step`.
 
-    `padding`: elements left out behind each run along that dimension; `offset`: before the first one.
+    `padding`: elements left out behind each run along that dimension; `offset`: before the first one; `tail`: behind
+    the last one.
     """
     strides, stride = [0] * tensor.dim(), step
     for place, dim in enumerate(reversed(order)):
         strides[dim] = stride
         stride = stride * max(1, tensor.shape[dim]) + (0 if place else padding)
     reach = sum((size - 1) * by for size, by in zip(tensor.shape, strides, strict=True)) + 1
-    memory = _poison(offset + reach + (TAIL if offset else 0), tensor.dtype)
+    memory = _poison(offset + reach + tail, tensor.dtype)
     view = memory.as_strided(tensor.shape, strides, offset)
     view.copy_(tensor)
     return view

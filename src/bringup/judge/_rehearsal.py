@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,8 @@ SHARES = (0.6, 0.25, 0.15)  # of the calls lie behind the one before, where an e
 FEW, RENEWED = 8, 0.02  # addresses that are given again, and how often one of them is exchanged
 LARGE = (22.0, 24.0)  # binary logarithm of the elements of a tensor that is to be large
 MOST_BYTES = 1 << 30  # of the arguments of a call whose sizes are drawn
+USUAL = (32, 64, 128, 256, 512, 768, 1024, 2048, 4096, 8192)  # sizes of a call that is to be a program's
+TRIES = 100  # to find a place that is free
 SMALL = 5  # sizes of a call that is to be small are up to that
 ALIGNED = 128  # bytes: who chooses a kernel by the alignment of an address must see the same one
 
@@ -126,8 +128,25 @@ class Places:
         found = []
         for size, base in zip(sizes, bases, strict=True):
             at = draw(size, base % ALIGNED, chance) if size else 0
+            tries = 0
             while size and any(at < end + ALIGNED and begin < at + size + ALIGNED for begin, end in taken):
-                at = self._behind(size, base % ALIGNED, chance)
+                at, tries = self._behind(size, base % ALIGNED, chance), tries + 1
+                if tries > TRIES:
+                    return _in_a_row(sizes, bases)
+            found.append(at)
+            taken += [(at, at + size)] if size else []
+        return found
+
+    def anywhere(self, sizes: Sequence[int], bases: Sequence[int], chance: random.Random) -> list[int]:
+        """As `drawn`, but for places that a judged call has now and then, and no first one: far from all others."""
+        found, taken = [], list[tuple[int, int]]()
+        for size, base in zip(sizes, bases, strict=True):
+            at = self._anywhere(size, base % ALIGNED, chance) if size else 0
+            tries = 0
+            while size and any(at < end + ALIGNED and begin < at + size + ALIGNED for begin, end in taken):
+                at, tries = self._anywhere(size, base % ALIGNED, chance), tries + 1
+                if tries > TRIES:
+                    return _in_a_row(sizes, bases)
             found.append(at)
             taken += [(at, at + size)] if size else []
         return found
@@ -149,8 +168,17 @@ class Places:
         return chance.choice(known) if known else self._behind(size, remainder, chance)
 
     def _anywhere(self, size: int, remainder: int, chance: random.Random) -> int:
-        steps = chance.randrange(1, (space.END - space.MIDDLE - size) // ALIGNED - 1)
+        steps = chance.randrange(1, max(2, (space.END - space.MIDDLE - size) // ALIGNED - 1))
         return space.MIDDLE + steps * ALIGNED + remainder
+
+
+def _in_a_row(sizes: Sequence[int], bases: Sequence[int]) -> list[int]:
+    """One storage behind the other, from the beginning: what is as large as the range has no other place."""
+    found, at = [], space.MIDDLE
+    for size, base in zip(sizes, bases, strict=True):
+        found.append(_aligned(at + space.GAP, base % ALIGNED) if size else 0)
+        at = found[-1] + size if size else at
+    return found if at < space.END else list(bases)
 
 
 def laid_out(sizes: Sequence[int]) -> list[int]:
@@ -204,11 +232,20 @@ def of_other_sizes(request: dict[str, Any], chance: random.Random, *, large: boo
 
 def of_small_sizes(request: dict[str, Any], chance: random.Random) -> dict[str, Any] | None:
     """Return a request with all sizes exchanged for small ones, as `of_other_sizes` does with one of them."""
+    return _of_sizes(request, lambda: chance.randint(2, SMALL))
+
+
+def of_usual_sizes(request: dict[str, Any], chance: random.Random) -> dict[str, Any] | None:
+    """Return a request with all sizes exchanged for such as programs have, as `of_other_sizes` does with one."""
+    return _of_sizes(request, lambda: chance.choice(USUAL))
+
+
+def _of_sizes(request: dict[str, Any], size: Callable[[], int]) -> dict[str, Any] | None:
     told = _codec.descriptions([request["args"], request["kwargs"]])
     sizes = sorted({size for one in told for size in one["shape"] if size > 1})
     if not sizes or len({one["t"] for one in told}) < len(told):
         return None
-    return _resized(request, {old: chance.randint(2, SMALL) for old in sizes})
+    return _resized(request, {old: size() for old in sizes})
 
 
 def _resized(request: dict[str, Any], new: Mapping[int, int]) -> dict[str, Any] | None:

@@ -21,16 +21,17 @@ from bringup.config import JudgeLimits
 from bringup.device import frames
 from bringup.device.wire import HEAD, LARGEST, LARGEST_TEXT, Command
 from bringup.judge._compiling import Compiling
+from bringup.judge._device import Device as DeviceProcess
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore, kernels_folder, key_of
 from bringup.judge._processes import START_SECONDS, JudgeFault, process_environment, server_command, start_failure
-from bringup.judge._reply import check_reply
+from bringup.judge._reply import check_inputs, check_reply
 from bringup.judge._scratch import Scratch
 from bringup.judge.sandbox import SandboxFault
 
 CHUNK = 1 << 20
 GRACE_SECONDS = 2.0
-SERVICES = ("guests", "compiles")
+SERVICES = ("guests", "compiles", "devices")
 Answer = tuple[dict[str, Any], bytes]
 
 
@@ -131,6 +132,12 @@ class Caller:
             self.start()
             assert self._compiling is not None
             return self._compiling.answer(request)
+
+    def device(self) -> DeviceProcess:
+        """Start a device process, as the judge has them. Raises DeviceFault, JudgeFault."""
+        with self._lock:
+            self.start()
+            return DeviceProcess(self._spawners["devices"], self.compile)
 
     def key(self, request: dict[str, Any]) -> str:
         """The key under which what a text is compiled to is kept."""
@@ -278,6 +285,10 @@ class Session:
             raise CallFailed(f"the wrapper did not return within {seconds:g} s") from None
         except (frames.Closed, frames.TooLarge):
             raise CallFailed(f"{describe_end(self._guest.wait())}\n{self._guest.output}".strip()) from None
+        try:
+            check_inputs(reply, request)
+        except ValueError as error:
+            raise CallFailed(f"its answer makes no sense: {error}") from None
         stream.drain()
         return reply
 

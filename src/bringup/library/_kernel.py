@@ -87,8 +87,8 @@ class Kernel:
             error.add_note(f"raised by the kernel of aten::{self.entry.overload} ({path})")
             return error
         lines = str(error).strip().splitlines()
-        if len(lines) > 2 and type(error).__module__.startswith("triton"):  # place, source, and the reason last
-            lines[1] = lines[-1]
+        if len(lines) > 2 and ("CompilationError: at " in lines[0] or type(error).__module__.startswith("triton")):
+            lines[1] = lines[-1]  # place, source, and the reason last
         text = " ".join(lines[:2])[:400] or "no message"
         said = text if isinstance(error, GuestFailed) else f"{type(error).__name__}: {text}"
         return KernelFailed(
@@ -136,7 +136,9 @@ class Kernel:
 def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callable[[Sequence[Any]], Any]:
     """Return a caller of a wrapper: positional parameters by position, keyword-only ones by name.
 
-    A parameter that the wrapper does not have is left out where it has its default: no case of its gate gave another.
+    What has its default is left out, last ones and names, where the wrapper has a default too: so does PyTorch when it
+    calls a kernel in Python, and so it was in the cases of the gate. A wrapper that is told more here than there could
+    tell the two apart. A parameter that the wrapper does not have is left out as well: no case gave it another value.
     """
     positional = [i for i, p in enumerate(schema.parameters) if not p.keyword_only]
     keyword = [(i, p.name) for i, p in enumerate(schema.parameters) if p.keyword_only]
@@ -144,7 +146,7 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
     if drawing:
         positional = [i for i in positional if schema.parameters[i].name != "generator"]
         keyword = [(i, name) for i, name in keyword if name != "generator"]
-    parameters = inspect.signature(wrapper).parameters.values()
+    parameters = list(inspect.signature(wrapper).parameters.values())
     kinds = inspect.Parameter
     takes_all_positions = any(p.kind == kinds.VAR_POSITIONAL for p in parameters)
     takes_all_names = any(p.kind == kinds.VAR_KEYWORD for p in parameters)
@@ -155,6 +157,12 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
     dropped = [*extra_positions, *(i for i, _ in extra_names)]
     kept_positions = [i for i in positional if i not in extra_positions]
     kept_names = [pair for pair in keyword if pair not in extra_names]
+    own_default = {p.name for p in parameters if p.default is not inspect.Parameter.empty}
+    by_position = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    optional = [
+        place >= len(by_position) or by_position[place].name in own_default for place in range(len(kept_positions))
+    ]
+    defaulted = {i for i, name in kept_names if name in own_default or (takes_all_names and name not in names)}
 
     def call(values: Sequence[Any]) -> Any:
         for i in dropped:
@@ -164,10 +172,20 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
                     f"aten::{overload}: its kernel does not take '{parameter.name}', which this call gives "
                     f"({values[i]!r}); no case of its gate did"
                 )
-        named = {name: values[i] for i, name in kept_names}
+        last = len(kept_positions)
+        while (
+            last
+            and optional[last - 1]
+            and schema.parameters[kept_positions[last - 1]].left_out(values[kept_positions[last - 1]])
+        ):
+            last -= 1
+        named = {
+            name: values[i] for i, name in kept_names
+            if i not in defaulted or not schema.parameters[i].left_out(values[i])
+        }  # fmt: skip
         if drawing:
             named["seed"] = drawn_seed(schema, values)
-        return wrapper(*[values[i] for i in kept_positions], **named)
+        return wrapper(*[values[i] for i in kept_positions[:last]], **named)
 
     return call
 

@@ -31,6 +31,7 @@ LARGE = 1 << 32  # from here on an integer is one number among many: a seed, not
 APART = 2.0**-6  # relative; numbers that are nearer may be one number in a narrow format
 SPAN = 8  # powers of two within which floats are of one class; 1 is the end of one
 LEAST, MOST = 2.0**-100, 2.0**100  # of the absolute value of a float that is left open
+ROUNDED = 2.0**-40  # relative; a number so near to one of few digits is meant to be that one: 1 - 0.9, 3 * 0.1
 DECIMALS = 8  # significant digits that a float of few has at most, if its binary ones do not fit into float32
 BINARY_ZEROS, DECIMAL_ZEROS = 16, 5  # at the end of an integer of few digits
 Number = int | float
@@ -52,7 +53,8 @@ def _short(value: Number) -> bool:
     """
     if isinstance(value, int):
         return value % (1 << BINARY_ZEROS) == 0 or value % 10**DECIMAL_ZEROS == 0
-    return struct.unpack("<f", struct.pack("<f", value))[0] == value or float(f"{value:.{DECIMALS}g}") == value
+    near = struct.unpack("<f", struct.pack("<f", value))[0], float(f"{value:.{DECIMALS}g}")
+    return any(abs(one - value) <= ROUNDED * abs(value) for one in near)
 
 
 def _span(value: float) -> int:
@@ -194,6 +196,7 @@ def pattern(first: Taught, second: Taught) -> Pattern | None:
 TAUGHT = 6
 """Calls that a pattern is made of."""
 _TRIES = 200
+NEAR = 0.004  # of the kind, in powers: so far from the ends, and the middle, is drawn
 
 
 def drawn(numbers: Sequence[Number], alike: Callable[[Sequence[Number]], bool], count: int) -> list[list[Number]]:
@@ -218,19 +221,21 @@ def drawn(numbers: Sequence[Number], alike: Callable[[Sequence[Number]], bool], 
             at = [(0.02, 0.98)[(attempt + place) % 2] for place in places]
         else:
             at = [draw.uniform(0.005, 0.995) for place in places]
-        proposed = [_placed(number, share) for number, share in zip(numbers, at, strict=True)]
+        # None may be known beforehand, nor have other low digits than numbers of the kind: a wrapper may look at them.
+        at = [share + draw.uniform(-NEAR, NEAR) for share in at]
+        proposed = [_placed(number, share, draw) for number, share in zip(numbers, at, strict=True)]
         before = [number for one in found for number in one]
         if alike(proposed) and far_apart([*numbers, *before, *proposed]):
             found.append(proposed)
     return found
 
 
-def _placed(number: Number, share: float) -> Number:
-    """A number of the same class, that far from its low end to its high one, in powers."""
+def _placed(number: Number, share: float, draw: random.Random) -> Number:
+    """A number of the same class, that far from its low end to its high one, in powers; low bits of integers drawn."""
     if isinstance(number, float):
         return math.copysign(2.0 ** (SPAN * (_span(number) + share)), number)
-    placed = int(LARGE * 2.0 ** (31 * share))
-    placed = placed // 16 * 16 if number % 16 == 0 else placed | 1
+    placed = int(LARGE * 2.0 ** (31 * share)) // LARGE * LARGE + draw.getrandbits(28) * 16
+    placed += 0 if number % 16 == 0 else draw.randrange(1, 16)
     return placed if number > 0 else -placed
 
 
@@ -267,7 +272,7 @@ def differences(one: Tape, two: Tape) -> list[tuple[int, int, bytes, bytes]] | N
     return differing(one.steps, two.steps)
 
 
-def first_of(one: Tape, two: Tape) -> str:
+def first_difference(one: Tape, two: Tape) -> str:
     """What two tapes differ in first, in words; "" where they are the same."""
     found = differences(one, two)
     if found == []:

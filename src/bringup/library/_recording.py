@@ -13,11 +13,24 @@ from typing import Any
 import numpy as np
 import torch
 
+from bringup.device import space
+from bringup.device.checks import (
+    block_behind,
+    check_allocation,
+    check_copy,
+    check_target,
+    check_tensor,
+    is_itself,
+    item_bytes,
+    unpack_copy,
+    unpack_upload,
+)
 from bringup.device.engine import Kernel
 from bringup.device.machine import check_signature
-from bringup.device.memory import Map, check_extent, item_bytes
+from bringup.device.timing import MOST_TRIALS
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
 from bringup.judge.calling import Answer, Caller
+from bringup.library._clock import Clock, Followed
 from bringup.library._numbers import differing
 from bringup.library._tapes import (
     WORD,
@@ -27,7 +40,6 @@ from bringup.library._tapes import (
     Free,
     Launch,
     Reading,
-    Region,
     Returned,
     Room,
     Step,
@@ -39,12 +51,9 @@ from bringup.library._tapes import (
 from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, state
-from bringup.vpe.device import tensors
 
 MOST_STEPS = 1 << 17
-MOST_TRIALS = 1 << 8  # times that a call may ask for
 LEAST_LIMIT, PER_BYTE = 4 << 30, 16  # bytes that a call may allocate: at least, and for each byte of its arguments
-TURNS = 3  # that launches are timed
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class _Launcher:
 class Recorder:
     """Takes the commands of one call, and does them when the wrapper has returned, or wants to read. See `Device`.
 
-    Without regions it does nothing: the wrapper reads what another call of the kind has read, and is told the times
+    Without a room it does nothing: the wrapper reads what another call of the kind has read, and is told the times
     that it was told.
     """
 
@@ -104,7 +113,7 @@ class Recorder:
     """Bytes of the arguments' regions."""
     bases: Sequence[int]
     """The addresses that the wrapper knows the regions by; 0 for empty ones."""
-    regions: Sequence[Region] | None
+    room: Room | None
     kernels: Kernels
     reads: int = 0
     """Bytes that it may read of what its kernels have computed."""
@@ -115,19 +124,16 @@ class Recorder:
     steps: list[Step] = field(default_factory=list)
     error: str = ""
     times: list[float] = field(default_factory=list)
-    """What it was told when it asked how long launches take; without regions, what it shall be told."""
+    """What it was told when it asked how long launches take; without a room, what it shall be told."""
     answers: Sequence[bytes] = ()
-    """Without regions: what it reads."""
+    """Without a room: what it reads."""
+    clock: Clock | None = None
+    """What times launches, where there is a room."""
     launchers: dict[int, _Launcher] = field(default_factory=dict)
     """Kernels that this guest has been given a number of, in earlier calls too."""
-    shown: Sequence[Map | None] = ()
-    """Which bytes of the regions the call may read; None for all."""
 
     def __post_init__(self) -> None:
-        self.room = None if self.regions is None else Room(self.regions, self.shown)
-        self._done = 0
-        if self.begun is not None:
-            self.room, self._done = self.begun.room, len(self.begun.steps)
+        self._done = 0 if self.begun is None else len(self.begun.steps)
         self.readings: list[Reading] = []
         self.trials = 0
         """Times that it was asked for."""
@@ -135,6 +141,10 @@ class Recorder:
         self.sizes = list(self.given)
         self._returned = False
         self._marks: list[int] = []
+        self._freed: set[int] = set()
+        self._next = space.BASE
+        self._sent: list[tuple[Command, bytes]] = []  # as long as nothing is timed
+        self._followed: Followed | None = None
         self._at: list[int] = []
         self._region: dict[int, int] = {}
         for number, (base, size) in enumerate(zip(self.bases, self.sizes, strict=True)):
@@ -146,7 +156,7 @@ class Recorder:
         self._region[base] = number
 
     def tape(self, reply: dict[str, Any], asked: list[Any]) -> Tape:
-        """Do what is left; return everything with the wrapper's answer. Raises GuestFailed.
+        """Return everything that it asks for, with the wrapper's answer; `finish` does it. Raises GuestFailed.
 
         `asked`: the arguments as the guest was told them.
         """
@@ -158,10 +168,23 @@ class Recorder:
             if nbytes and (number < 0 or int(nbytes) > self.sizes[number]):
                 raise GuestFailed("the wrapper returns memory that is not the call's")
             numbers.append(number)
-        self._catch_up()
         after = None if reply["after"] == asked else reply["after"]
         returned = Returned(reply["result"], after, numbers)
-        return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.times), tuple(self.readings))
+        times = self.times if self.room is not None else self.times[: self.trials]
+        return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(times), tuple(self.readings))
+
+    def finish(self, instead: Tape | None = None) -> None:
+        """Do what is left, or what another tape has in its place. Raises GuestFailed."""
+        if instead is None:
+            self._catch_up()
+        elif self.room is None or self._done:
+            raise GuestFailed(
+                "it reads what it has computed, and what it does hangs on which call of its process was the first that "
+                "timed something: no other guest agrees (sealed=False, or BRINGUP_SEALED=0, runs wrappers here)"
+            )
+        else:
+            for step in instead.steps:
+                step.run(self.room)
 
     def _catch_up(self) -> None:
         if self.begun is not None:
@@ -171,6 +194,28 @@ class Recorder:
         while self.room is not None and self._done < len(self.steps):
             self._done += 1
             self.steps[self._done - 1].run(self.room)
+
+    def _follow(self, command: Command, body: bytes) -> float | None:
+        """Have the clock know of a command: from the first mark on, and then of all that came before."""
+        if self.room is None or self.readings:
+            return None  # it is told times, or 0 for all since memory holds data
+        if self._followed is not None:
+            return self._followed.send(command, body)
+        self._sent.append((command, body))
+        if command is Command.MARK:
+            if self.clock is None:
+                raise Malformed("a time, and there is no clock")
+            self._followed = self.clock.follow(self.given, self.bases)
+            for one in self._sent:
+                self._followed.send(*one)
+            self._sent.clear()
+        return None
+
+    def close(self) -> None:
+        """Need no clock any more; safe to call twice."""
+        if self._followed is not None:
+            self._followed.close()
+            self._followed = None
 
     # Commands --------------------------------------------------------------------------------------------------
 
@@ -193,6 +238,8 @@ class Recorder:
         return ({"stopped": self.error, "line": 0}, b"") if asks else None
 
     def _execute(self, command: Command, body: memoryview) -> Answer | None:
+        if command is not Command.TIME:
+            self._follow(command, bytes(body))
         if command is Command.KERNEL:
             return self._kernel(body)
         if command is Command.RETURNED:
@@ -212,8 +259,11 @@ class Recorder:
     def _add(self, command: Command, body: memoryview) -> None:
         if command is Command.ALLOC:
             base, nbytes = ALLOCATION.unpack(body)
-            if base in self._region or nbytes <= 0:
+            # In calls that are only rehearsed addresses of earlier ones are given again.
+            check_allocation(base, nbytes, space.BASE if self.room is None else self._next)
+            if base in self._region:
                 raise Malformed("an allocation where there is one")
+            self._next = space.after(base, nbytes)
             self._limit -= nbytes
             if self._limit < 0:
                 raise Malformed("more memory than a call may have")
@@ -223,35 +273,35 @@ class Recorder:
         elif command is Command.FREE:
             number = self._region.get(ADDRESS.unpack(body)[0], -1)
             if number >= len(self.given):
+                self._freed.add(number)
                 self.steps.append(Free(number))
         elif command is Command.COPY:
-            source, at = unpack_descriptor(body, 0)
-            target, end = unpack_descriptor(body, at)
-            if end != len(body) or (source.dtype, source.size) != (target.dtype, target.size):
-                raise Malformed("two tensors of different dtypes or sizes")
+            source, target = unpack_copy(body)
+            check_copy(source, self._nbytes(source.base), target, self._nbytes(target.base))
             if 0 not in target.size:
-                self.steps.append(Copy(self._view(source, target), self._view(target)))
+                taken = self._view(target if is_itself(source, target) else source)
+                self.steps.append(Copy(taken, self._view(target)))
         elif command is Command.UPLOAD:
-            target, at = unpack_descriptor(body, 0)
-            if len(body) - at != math.prod(target.size) * item_bytes(target.dtype):
-                raise Malformed("values that do not fill their tensor")
+            target, at = unpack_upload(body)
+            check_target(target, self._nbytes(target.base))
             if 0 not in target.size:
                 self.steps.append(Upload(self._view(target), bytearray(body[at:])))
         elif command is Command.LAUNCH:
             self.steps.append(self._launch(body))
 
-    def _view(self, tensor: Descriptor, into: Descriptor | None = None) -> View:
-        number = self._region.get(tensor.base, -1)
+    def _nbytes(self, base: int) -> int:
+        """Bytes of what begins at an address; raises Malformed."""
+        number = self._region.get(base, -1)
         if number < 0:
             raise Malformed("memory that was never allocated")
-        width, most = item_bytes(tensor.dtype), 0
-        if into is not None and into.base in self._region:
-            most = self.sizes[self._region[into.base]]
-        offset = tensor.address - tensor.base
-        check_extent(offset, width, tensor.size, tensor.stride, self.sizes[number], most)
-        if offset % width:
-            raise Malformed("a tensor whose address is not a multiple of its element's size")
-        return View(number, offset, getattr(torch, tensor.dtype), tensor.size, tensor.stride)
+        if number in self._freed and not self._marks:  # in a trial nothing is freed
+            raise Malformed("memory that is freed")
+        return self.sizes[number]
+
+    def _view(self, tensor: Descriptor) -> View:
+        """A tensor that was checked."""
+        dtype = getattr(torch, tensor.dtype)
+        return View(self._region[tensor.base], tensor.address - tensor.base, dtype, tensor.size, tensor.stride)
 
     def _kernel(self, body: memoryview) -> Answer:
         request = json.loads(bytes(body))
@@ -293,23 +343,24 @@ class Recorder:
         return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers))
 
     def _address(self, value: int, base: int) -> tuple[int, int]:
-        if not value and not base:
-            return -1, 0
-        if base in self._region:
+        """The region behind a pointer and bytes from its beginning; -1 and the pointer itself for nobody's memory."""
+        if base:
+            if base not in self._region:
+                raise Malformed("memory that was never allocated")
             return self._region[base], value - base
-        found = bisect.bisect_right(self._at, value)
-        begin = self._at[found - 1] if found else 0
-        if not found or value > begin + self.sizes[self._region[begin]]:
-            raise Malformed("memory that was never allocated")
-        return self._region[begin], value - begin
+        begin = block_behind(self._at, lambda at: self.sizes[self._region[at]], value)
+        return (-1, value) if begin is None else (self._region[begin], value - begin)
 
     # What cannot wait ------------------------------------------------------------------------------------------
 
     def _read(self, body: memoryview) -> Answer:
-        source, _ = unpack_descriptor(body, 0)
-        what = self._view(source)
+        source, end = unpack_descriptor(body, 0)
         if self._marks:
             raise Malformed("memory while launches are timed")
+        if end != len(body):
+            raise Malformed("more than one tensor")
+        check_tensor(source, self._nbytes(source.base))
+        what = self._view(source)
         if self.room is None and len(self.readings) >= len(self.answers):
             raise Malformed("memory that holds nothing")
         self.reads -= math.prod(source.size) * item_bytes(source.dtype)
@@ -330,34 +381,13 @@ class Recorder:
         if self.trials > MOST_TRIALS:
             raise Malformed(f"more than {MOST_TRIALS} times")
         mark = self._marks.pop()
-        timed = [step for step in self.steps[mark:] if isinstance(step, Launch)]
         try:
             if self.room is None:
                 if self.trials > len(self.times):
                     raise Malformed("more times than another call of its kind")
                 return self.times[self.trials - 1]
-            self.times.append(0.0 if self.readings else self._trial(timed))
+            seconds = self._follow(Command.TIME, b"") if not self.readings else None
+            self.times.append(seconds or 0.0)
             return self.times[-1]
         finally:
             self.steps[mark:] = [step for step in self.steps[mark:] if isinstance(step, Allocate | Free)]
-
-    def _trial(self, timed: Sequence[Launch]) -> float:
-        regions = [
-            torch.empty(size, dtype=torch.uint8, device=tensors.device()).copy_(torch.zeros(size, dtype=torch.uint8))
-            for size in self.given
-        ]
-        best = math.inf
-        room = Room(regions)
-        try:
-            for step in self.steps:
-                if not isinstance(step, Free):
-                    step.run(room)
-            for _ in range(TURNS):
-                seconds = 0.0
-                for step in timed:
-                    step.run(room)
-                    seconds += state.last_launches()[-1].modelled_seconds
-                best = min(best, seconds)
-        except Exception:
-            return math.inf
-        return best

@@ -26,15 +26,17 @@ from bringup.device.reach import reaches_beyond
 from bringup.device.wire import Malformed
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
+from bringup.library._call import tensors_in
+from bringup.library._clock import Clock
 from bringup.library._numbers import TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
 from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
 from bringup.library._study import LATER, NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
-from bringup.library._tapes import Begun, Tape, go_on
+from bringup.library._tapes import Begun, Room, Tape, go_on
 from bringup.library._witness import Witnesses
 from bringup.library.errors import GuestFailed
-from bringup.library.schemas import Schema, operator
+from bringup.library.schemas import WRITES_UNSAID, Schema, operator
 
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
 KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
@@ -62,6 +64,7 @@ class Sealer:
         """How many calls a guest was asked for, and how many a kept tape did."""
         self.study = Study()
         self.kernels = Kernels(self.caller)
+        self.clock = Clock(self.caller.device)
         self.witnesses = Witnesses(self.caller, self.kernels)
         self._tidied = self._told = False
         self._waited = 0.0
@@ -71,6 +74,7 @@ class Sealer:
         """End the processes; tapes stay."""
         self.study.close()
         self.witnesses.close()
+        self.clock.close()
         self.caller.close()
 
     def store(self, source: str) -> TapeStore:
@@ -82,8 +86,8 @@ class Sealer:
         """What stands for the `wrapper` of a module, which an overload's calls go to."""
         return SealedWrapper(self, source, schema)
 
-    def record(self, source: str, call: Call, reads: _Reads, begun: Begun | None) -> tuple[Tape, list[Any]]:
-        """Have a guest make a call, of which a part may be done; returns its tape and all regions.
+    def record(self, source: str, call: Call, room: Room, reads: _Reads, begun: Begun | None) -> Tape:
+        """Have a guest make a call in this room, of which a part may be done; returns its tape.
 
         Raises GuestFailed, also where another guest makes it otherwise; CallFailed, and what is refused.
         """
@@ -94,13 +98,15 @@ class Sealer:
         began = time.monotonic()
         request = call.template.request(call.numbers)
         recorder = Recorder(
-            request["sizes"], request["bases"], call.regions, self.kernels, reads.nbytes, reads.arguments, begun,
-            shown=call.shown,
+            request["sizes"], request["bases"], room, self.kernels, reads.nbytes, reads.arguments, begun,
+            clock=self.clock,
         )  # fmt: skip
-        tape = self._recorded(source, request, recorder)
-        assert recorder.room is not None
-        if other := self.witnesses.contradict(source, request, tape):
-            raise GuestFailed(f"{CONTRADICTED} ({other})")
+        try:
+            tape = self._recorded(source, request, recorder)
+        finally:
+            recorder.close()
+        instead = self._agreed(source, request, tape)
+        recorder.finish(instead)  # not before: what no witness agrees with does nothing
         self._waited += time.monotonic() - began
         if self._waited > TOLD_AFTER and not self._told:
             self._told = True
@@ -109,16 +115,24 @@ class Sealer:
                 f"they did is kept in {tapes_folder()} for later processes, too (BRINGUP_SEALED=0 does without guests)",
                 file=sys.stderr,
             )
-        return tape, recorder.room.regions
+        return instead or tape
+
+    def _agreed(self, source: str, request: dict[str, Any], tape: Tape) -> Tape | None:
+        """What counts in the place of a new guest's tape, None for nothing. Raises GuestFailed."""
+        other, instead = self.witnesses.contradict(source, request, tape)
+        if other:
+            raise GuestFailed(f"{CONTRADICTED} ({other})")
+        return instead
 
     def rehearse(self, source: str, template: Template, numbers: Sequence[Number], times: Sequence[float]) -> Tape:
-        """Return the tape of a call that is not made, with other numbers than calls had.
+        """Return the tape of a call that is not made, with other numbers than calls had; its witness agrees.
 
         `times`: what calls of the kind were told of their launches. Raises GuestFailed, CallFailed, what is refused.
         """
         request = template.request(numbers)
         recorder = Recorder(request["sizes"], request["bases"], None, self.kernels, times=list(times))
-        return self._recorded(source, request, recorder)
+        tape = self._recorded(source, request, recorder)
+        return self._agreed(source, request, tape) or tape
 
     def _recorded(self, source: str, request: dict[str, Any], recorder: Recorder) -> Tape:
         reply = self.caller.call(source, request, recorder)
@@ -135,6 +149,7 @@ _sealers: weakref.WeakSet[Sealer] = weakref.WeakSet()
 def _in_child() -> None:
     for sealer in _sealers:
         sealer.caller.forget()
+        sealer.clock = Clock(sealer.caller.device)
         sealer.study = Study()
         sealer.witnesses = Witnesses(sealer.caller, sealer.kernels)
 
@@ -198,8 +213,10 @@ class SealedWrapper:
     def __init__(self, sealer: Sealer, source: str, schema: Schema) -> None:
         self._sealer, self._source = sealer, source
         given = [p for p in schema.parameters if not (schema.random and p.name == "generator")]
-        self._written = {p.name for p in given if p.written}
-        self._places = [p.written for p in given if not p.keyword_only]
+        self._written = {p.name for p in given if p.written} | WRITES_UNSAID.get(
+            schema.name.partition(".")[0], frozenset()
+        )
+        self._places = [p.name in self._written for p in given if not p.keyword_only]
         self._tapes: dict[Any, list[Tape]] = {}  # several where values that it reads decide
         self._moving: dict[Any, _Moving] = {}  # by what calls have but their numbers
         self._learned: dict[Any, _Learned] = {}  # by kind
@@ -216,10 +233,12 @@ class SealedWrapper:
             raise GuestFailed(self._mistaken)
         try:
             call = Call(args, kwargs)
-            call.written = [value for value, written in zip(args, self._places, strict=False) if written]
-            call.written += [value for name, value in kwargs.items() if name in self._written]
+            values = [value for value, written in zip(args, self._places, strict=False) if written]
+            values += [value for name, value in kwargs.items() if name in self._written]
+            call.written = list(tensors_in(values))
             if not self._beyond:
                 call.show(self._outs)
+                call.keep()
             return self._call(call)
         except CallFailed as failed:
             raise GuestFailed(str(failed)) from None
@@ -231,16 +250,17 @@ class SealedWrapper:
         if tapes is None:
             foretold = self._foretold(call) if call.numbers else None
             tapes = self._stored(call) if foretold is None else [foretold]
-        done = go_on(tapes, call.regions, call.shown) if tapes else None
-        if isinstance(done, tuple):
+        room = Room(call.regions, call.shown, call.may_write)
+        done = go_on(tapes, room) if tapes else None
+        if isinstance(done, Tape):
             self._sealer.repeated += 1
-            tape, regions = done
+            tape = done
         else:
-            tape, regions = self._sealer.record(self._source, call, self._reads, done)
+            tape = self._sealer.record(self._source, call, room, self._reads, done)
             self._keep(call, tape)
             self._store.keep(call.key, tape)
         try:
-            return call.finished(tape, regions)
+            return call.finished(tape, room)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
             raise GuestFailed(f"its answer makes no sense: {error}") from None
 
@@ -340,14 +360,22 @@ class SealedWrapper:
 
 
 def signature_of(source: str) -> inspect.Signature:
-    """The parameters of a module's `wrapper`, which is not executed; raises GuestFailed. Defaults are left out."""
+    """The parameters of a module's `wrapper`, which is not executed; raises GuestFailed. A default is `...` here."""
     found = [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef) and one.name == "wrapper"]
     if not found:
         raise GuestFailed("its module has no function `wrapper`")
     given, kinds = found[-1].args, inspect.Parameter
-    parameters = [kinds(one.arg, kinds.POSITIONAL_ONLY) for one in given.posonlyargs]
-    parameters += [kinds(one.arg, kinds.POSITIONAL_OR_KEYWORD) for one in given.args]
+    required = len(given.posonlyargs) + len(given.args) - len(given.defaults)
+    by_place: list[tuple[ast.arg, Any]] = [(one, kinds.POSITIONAL_ONLY) for one in given.posonlyargs]
+    by_place += [(one, kinds.POSITIONAL_OR_KEYWORD) for one in given.args]
+    parameters = [
+        kinds(one.arg, kind, default=kinds.empty if place < required else ...)
+        for place, (one, kind) in enumerate(by_place)
+    ]
     parameters += [kinds(given.vararg.arg, kinds.VAR_POSITIONAL)] if given.vararg else []
-    parameters += [kinds(one.arg, kinds.KEYWORD_ONLY) for one in given.kwonlyargs]
+    parameters += [
+        kinds(one.arg, kinds.KEYWORD_ONLY, default=kinds.empty if default is None else ...)
+        for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    ]
     parameters += [kinds(given.kwarg.arg, kinds.VAR_KEYWORD)] if given.kwarg else []
     return inspect.Signature(parameters)

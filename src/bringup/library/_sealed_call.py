@@ -14,15 +14,15 @@ from typing import Any
 import torch
 
 from bringup.device import space
-from bringup.device.memory import Map, check_extent
-from bringup.device.reach import Readable, marks
+from bringup.device.checks import check_extent
+from bringup.device.memory import Map
+from bringup.device.reach import Readable, covers, marks
 from bringup.judge.calling import decode, encode
 from bringup.library._numbers import Number, left_open, order
-from bringup.library._tapes import Tape, view
+from bringup.library._tapes import ALIGNED, May, Room, Tape, view
 from bringup.library.errors import GuestFailed
-from bringup.vpe.device import tensors
+from bringup.vpe.device import host_view, tensors
 
-ALIGNED = 64  # bytes: what a wrapper may know of an address is its remainder by this
 _PLAIN = (bool, int, str, type(None))
 
 
@@ -138,7 +138,7 @@ class Call:
         self.numbers: list[Any] = []
         """Those that may be left open."""
         self.written: list[Any] = []
-        """Arguments that the overload may resize."""
+        """Arguments that the overload may write, or resize."""
         sizes = [region.numel() for region in self.regions]
         remainders = [
             region.data_ptr() % ALIGNED if size else 0 for region, size in zip(self.regions, sizes, strict=True)
@@ -151,6 +151,17 @@ class Call:
         self._kind: tuple[Any, ...] | None = None
         self.shown: list[Map | None] = []
         """Which bytes of each region the call may read; None for all, also where there is no entry."""
+        self.may_write: list[May] = []
+        """What of each it may write; everything where there is no entry."""
+
+    def keep(self) -> None:
+        """Leave nothing to be written but the elements of the arguments that the overload writes."""
+        found: list[list[Readable]] = [[] for _ in self.regions]
+        written = {id(tensor) for tensor in self.written}
+        for tensor, told in zip(self.tensors, self._told, strict=True):
+            if id(tensor) in written:
+                found[told[0]].append(_reachable(told))
+        self.may_write = [_may(region.numel(), elements) for region, elements in zip(self.regions, found, strict=True)]
 
     def show(self, outs: Iterable[str]) -> None:
         """Leave the elements of all arguments to be read but of those named, which the call is to write."""
@@ -158,8 +169,7 @@ class Call:
         readable: list[list[Readable]] = [[] for _ in self.regions]
         for place, told in enumerate(self._told):
             if place not in written:
-                region, dtype, size, stride, offset = told
-                readable[region].append(Readable(offset * dtype.itemsize, size, stride, dtype.itemsize))
+                readable[told[0]].append(_reachable(told))
         self.shown = [
             marks(region.numel(), found) if region.numel() else None
             for region, found in zip(self.regions, readable, strict=True)
@@ -201,7 +211,8 @@ class Call:
             groups: list[list[tuple[int, int, Any]]] = []
             end = -1
             for one in found:
-                if groups and one[0] < end:
+                # A region begins at a multiple of ALIGNED: it may not begin in the one before.
+                if groups and one[0] // ALIGNED * ALIGNED < end:
                     groups[-1].append(one)
                 else:
                     groups.append([one])
@@ -233,15 +244,38 @@ class Call:
 
     # What comes of it ------------------------------------------------------------------------------------------
 
-    def finished(self, tape: Tape, regions: list[Any]) -> Any:
+    def finished(self, tape: Tape, room: Room) -> Any:
         """Give arguments that were resized their new sizes; return the result on this process's tensors."""
-        answer = tape.answer
-        if answer.after is not None:
-            self._resize(tape, regions)
+        answer, regions = tape.answer, room.regions
+        after = list(_described(answer.after)) if answer.after is not None else None
+        self._take_elements(room, after)
+        if after is not None:
+            self._resize(after, tape, regions)
+        regions = [room.aside.get(number, (region,))[0] for number, region in enumerate(regions)]
         return self._made(answer.result, tape, regions)
 
-    def _resize(self, tape: Tape, regions: list[Any]) -> None:
-        after = list(_described(tape.answer.after))
+    def _take_elements(self, room: Room, after: Sequence[dict[str, Any]] | None) -> None:
+        """Write the elements that the call has changed in a copy; arguments with other sizes have their own way.
+
+        No others: another thread may have written them meanwhile.
+        """
+        if not room.aside:
+            return
+        written = {id(tensor) for tensor in self.written}
+        for place, (tensor, told) in enumerate(zip(self.tensors, self._told, strict=True)):
+            region, dtype, size, stride, offset = told
+            resized = after is not None and place < len(after) and _as_told(after[place]) != told
+            if region in room.aside and id(tensor) in written and not resized:
+                now, before = (
+                    view(one, offset * dtype.itemsize, dtype, size, stride)
+                    for one in (room.regions[region], room.aside[region][1])
+                )
+                tensors.copy_marks(now, tensor)
+                new, old, target = (_bits(host_view(one)) for one in (now, before, tensor))
+                changed = new != old
+                target[changed] = new[changed]
+
+    def _resize(self, after: Sequence[dict[str, Any]], tape: Tape, regions: list[Any]) -> None:
         if len(after) != len(self.tensors):
             raise GuestFailed("it has exchanged its arguments")
         for tensor, before, now in zip(self.tensors, self._told, after, strict=True):
@@ -281,6 +315,27 @@ class Call:
         if regions[number] is None:
             raise GuestFailed("it returns memory that it has freed")
         return view(regions[number], offset * dtype.itemsize, dtype, size, stride)
+
+
+def _bits(tensor: Any) -> Any:
+    """The elements of a host tensor as integers, on the same memory."""
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    return tensor.view(_INTEGERS[tensor.element_size()])
+
+
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def _reachable(told: Told) -> Readable:
+    _, dtype, size, stride, offset = told
+    return Readable(offset * dtype.itemsize, size, stride, dtype.itemsize)
+
+
+def _may(nbytes: int, elements: Sequence[Readable]) -> May:
+    if not elements or not nbytes:
+        return "nothing"
+    return "everything" if any(covers(nbytes, one) for one in elements) else "elements"
 
 
 def _first(one: tuple[int, int, Any]) -> int:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from bringup.device.memory import Map, codes
+from bringup.library.errors import GuestFailed
 from bringup.vpe import launch, memory, state
 from bringup.vpe.device import tensors
 from bringup.vpe.memory import INPUT
 from bringup.vpe.work import Budget
 
 WORD = np.dtype(np.int64)
+ALIGNED = 64  # bytes: what a wrapper may know of an address is its remainder by this
 Region = Any
 """A tensor uint8[bytes] of the device on a storage, or on the part of one that a call may touch."""
 
@@ -50,12 +52,37 @@ class View:
         return view(regions[self.region], self.offset, self.dtype, self.size, self.stride)
 
 
+May = Literal["everything", "elements", "nothing"]
+"""What of a region a call may write."""
+
+
+def _copy_of(region: Region) -> Region:
+    """A region of the call's own with the same bytes, at an address with the same remainder."""
+    storage = tensors.new_storage(region.numel() + ALIGNED)
+    at = (region.data_ptr() - storage.data_ptr()) % ALIGNED
+    made = tensors.make_tensor(storage, at, (region.numel(),), (1,), torch.uint8)
+    made.copy_(region)
+    return made
+
+
 class Room:
     """The memory of one run of a tape, and the cycles that its launches may take: as many as in the judge."""
 
-    def __init__(self, given: Sequence[Region], shown: Sequence[Map | None] = ()) -> None:
-        """Begin with the arguments' regions; `shown`: which bytes of each the call may read, None for all."""
+    def __init__(self, given: Sequence[Region], shown: Sequence[Map | None] = (), written: Sequence[May] = ()) -> None:
+        """Begin with the arguments' regions.
+
+        `shown`: which bytes of each the call may read, None for all. `written`: which it may write: all, none, or the
+        elements of tensors alone; all where there is no entry. Of these last it works on a copy: what lies between the
+        elements is the caller's, who may be writing it just now.
+        """
         self.regions: list[Region] = list(given)
+        self.aside: dict[int, tuple[Region, Region]] = {}
+        """By number of a region, where `regions` has a copy: the caller's, and what it held before."""
+        self._kept = {number for number, may in enumerate(written) if may == "nothing"}
+        for number, may in enumerate(written):
+            if may == "elements":
+                before = _copy_of(given[number])
+                self.aside[number], self.regions[number] = (given[number], before), _copy_of(before)
         self._shown: dict[int, tuple[Map, Map | None]] = {}  # by region: as this call sees its map, and the map
         for number, readable in enumerate(shown):
             if readable is not None:
@@ -80,12 +107,18 @@ class Room:
         if number in self._shown:
             whole.initialised = self._shown[number][0]
         whole.base, whole.nbytes, whole.name = region.data_ptr(), nbytes, name
+        whole.writable = whole.writable and number not in self._kept
         return whole
+
+    def written(self, number: int) -> None:
+        """The host or a copy is about to write a region. Raises GuestFailed where the call may not."""
+        if number in self._kept:
+            raise GuestFailed("a copy writes an argument that this operator must leave as it is")
 
     def _show(self, number: int, readable: Map) -> None:
         found = self.buffer(number)
         own = None if found is None else found.initialised
-        if found is None or (own is not None and not own.any()):
+        if found is None or (own is not None and not own.max()):
             return  # nobody has written a byte of it
         self._shown[number] = (readable.copy() if own is None else np.where(readable, own, 0).astype(np.uint8)), own
 
@@ -150,6 +183,7 @@ class Copy:
 
     def run(self, regions: Room) -> None:
         """Do it."""
+        regions.written(self.target.region)
         self.target.on(regions).copy_(self.source.on(regions))
         regions.copied(self.source, self.target)
 
@@ -163,6 +197,7 @@ class Upload:
 
     def run(self, regions: Room) -> None:
         """Do it."""
+        regions.written(self.target.region)
         target = self.target.on(regions)
         target.copy_(torch.frombuffer(self.values, dtype=self.target.dtype, count=target.numel()).view(target.shape))
         regions.uploaded(self.target)
@@ -178,7 +213,7 @@ class Launch:
     packed: Any
     """int64[arguments]: scalars as eight bytes."""
     pointers: tuple[tuple[int, str, int, int], ...]
-    """Position among the arguments, name, region (-1: null), bytes from its beginning."""
+    """Position among the arguments, name, region, bytes from its beginning; -1 and a pointer into nobody's memory."""
 
     def run(self, regions: Room) -> None:
         """Do it."""
@@ -186,12 +221,17 @@ class Launch:
         buffers: list[memory.Buffer | None] = []
         for position, name, region, offset in self.pointers:
             if region < 0:
+                packed[position] = launch.signed(offset)
                 buffers.append(None)
                 continue
+            if regions[region] is None:
+                raise GuestFailed("it launches a kernel on memory that it has freed")
             pointer = regions[region].data_ptr() + offset
             packed[position] = launch.signed(pointer)
             buffers.append(regions.buffer(region, name))
-        launch.run(self.kernel, self.named.profile, self.grid, self.named, packed, buffers, regions.budget)
+        launch.run(
+            self.kernel, self.named.profile, self.grid, self.named, packed, buffers, regions.budget, launch.AT_ONCE
+        )
         for _, _, region, _ in self.pointers:
             regions.launched(region)
 
@@ -249,24 +289,21 @@ class Tape:
 class Begun:
     """A call of which a part is done: as far as kept tapes go for the values that were read."""
 
-    room: Room
     steps: tuple[Step, ...]
 
 
-def go_on(
-    tapes: Sequence[Tape], given: Sequence[Region], shown: Sequence[Map | None] = ()
-) -> tuple[Tape, list[Region]] | Begun:
+def go_on(tapes: Sequence[Tape], room: Room) -> Tape | Begun:
     """Do what tapes of calls do that differ in what was read alone: that of them which has read what is there.
 
-    Returns it with all regions; where none has, what was done until then.
+    Returns it; where none has, what was done until then.
     """
-    room, done, left = Room(given, shown), 0, list(tapes)
+    done, left = 0, list(tapes)
     for number in range(max(len(tape.readings) for tape in tapes) + 1):
         tape = left[0]
         if number >= len(tape.readings):
             for step in tape.steps[done:]:
                 step.run(room)
-            return tape, room.regions
+            return tape
         reading = tape.readings[number]
         for step in tape.steps[done : reading.after]:
             step.run(room)
@@ -274,5 +311,5 @@ def go_on(
         found = reading.again(room)
         left = [one for one in left if number < len(one.readings) and one.readings[number].found == found]
         if not left:
-            return Begun(room, tape.steps[:done])
+            return Begun(tape.steps[:done])
     raise AssertionError("unreachable")

@@ -6,8 +6,10 @@ every sealed call. So nothing that is recorded counts before a guest agrees that
 addresses, and has made calls of other sizes before it is asked for the first time.
 
 A tuner may have chosen for a class of sizes in an earlier call, and otherwise. A witness is told the times of the first
-guest. Where it asks for as many of them, it has chosen nothing before, and must agree as any other; where it asks for
-fewer and does something else, a third guest must agree, which has no past and is told the same times, elsewhere.
+guest. Where it asks for as many of them, it has chosen nothing before, and must agree as any other. Where it asks for
+fewer and does something else, another one is asked, which has made one small call only. If that has chosen before, too,
+what it does counts, and not what the first one did: nearly all calls that were judged were made by guests with a past.
+A guest without any must then do as the first one.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from typing import Any
 
 from bringup.device import space
 from bringup.device.machine import UNKNOWN
-from bringup.judge._rehearsal import of_other_sizes, of_small_sizes
+from bringup.device.timing import MOST_TRIALS
+from bringup.judge._rehearsal import Places, laid_out, of_other_sizes, of_small_sizes, of_usual_sizes
 from bringup.judge.calling import Caller, CallFailed, Session
-from bringup.library._numbers import first_of
-from bringup.library._recording import MOST_TRIALS, Kernels, Recorder
+from bringup.library._numbers import first_difference
+from bringup.library._recording import Kernels, Recorder
 from bringup.library._tapes import Free, Tape
 from bringup.library.errors import GuestFailed
 
@@ -33,8 +36,8 @@ KEPT = 16  # processes; who has made a call longest ago ends first
 IDLE_SECONDS = 20.0  # after which all end
 OTHERS = 12  # calls before the first one that counts
 OTHERS_SECONDS = 0.3  # that these may take
-APART = 1 << 12  # bytes between the places at which the arguments may begin
-PLACES = 1 << 16
+Change = Callable[[dict[str, Any], random.Random], dict[str, Any] | None]
+FIRSTS: tuple[Change, ...] = (of_small_sizes, of_small_sizes, of_usual_sizes, of_other_sizes)
 
 
 class Witnesses:
@@ -47,17 +50,17 @@ class Witnesses:
         self._used = 0.0
         self._timer: threading.Timer | None = None
 
-    def contradict(self, source: str, request: dict[str, Any], tape: Tape) -> str:
+    def contradict(self, source: str, request: dict[str, Any], tape: Tape) -> tuple[str, Tape | None]:
         """What a guest that has made other calls does otherwise in this one; "" for nothing.
 
-        Raises CallFailed, JudgeFault.
+        Also the tape that counts in the place of this one, None where this one does. Raises CallFailed, JudgeFault.
         """
         with self._lock:
             self._used = time.monotonic()
             for last in (False, True):
                 witness = self._of(source)
                 try:
-                    return "" if witness.agrees(request, tape) else witness.other
+                    return witness.contradiction(request, tape)
                 except CallFailed:  # it has made other calls: this one need not be what ended it
                     self._drop(source)
                     if last:
@@ -111,60 +114,73 @@ class _Witness:
         self._session: Session | None = None
         self._launchers: dict[int, Any] = {}
         self._chance = random.Random()
-        self.other = ""
-        """What it has done otherwise in the latest call."""
+        self._places = Places(space.MIDDLE)
 
     def close(self) -> None:
         if self._session is not None:
             self._session.close()
 
-    def agrees(self, request: dict[str, Any], tape: Tape) -> bool:
-        """Whether it does a call as the tape has it; else, where it had no need to ask for all times, a new guest."""
+    def contradiction(self, request: dict[str, Any], tape: Tape) -> tuple[str, Tape | None]:
+        """What it does otherwise than the tape has it, "" for nothing, and the tape that counts instead, if any."""
         if self._session is None:
             self._others(request, tape.times)
-        same, trials = self._same(request, tape)
-        if same or trials >= len(tape.times):
-            return same
-        third = _Witness(self._begin, self._kernels)
+        other, trials, _ = self._other(request, tape)
+        if not other or trials >= len(tape.times):
+            return other, None
+        second, third = (_Witness(self._begin, self._kernels) for _ in range(2))
         try:
-            same, _ = third._same(request, tape)
-            self.other = third.other
-            return same
+            second._others(request, tape.times, 1, of_small_sizes)
+            other, trials, again = second._other(request, tape)
+            if not other or trials >= len(tape.times) or again is None:
+                return other, None
+            return third._other(request, tape)[0], again
         finally:
+            second.close()
             third.close()
 
-    def _others(self, request: dict[str, Any], times: Sequence[float]) -> None:
+    def _others(
+        self, request: dict[str, Any], times: Sequence[float], count: int = OTHERS, first: Change | None = None
+    ) -> None:
         """Make calls of other sizes, of which nobody asks what comes; of the same ones where these end the process.
 
-        The first is of small ones: what the sizes that come first decide is another thing there than in most calls.
+        What the first ones are is drawn, and where all lie, as in the judge: there must be nothing by which a wrapper
+        knows that it is a witness. So it must not be right in the judge, and wrong here and in a first call.
         """
         end, apart = time.monotonic() + OTHERS_SECONDS, _apart(request)
+        first = first or self._chance.choice(FIRSTS)
         try:
-            for number in range(OTHERS):
+            for number in range(count):
                 if number > 1 and time.monotonic() > end:
                     return
-                other = of_other_sizes(apart, self._chance) if number else of_small_sizes(apart, self._chance)
-                self._call(other or request, None, times)
+                other = of_other_sizes(apart, self._chance) if number else first(apart, self._chance)
+                self._call(_laid_out(other) if other else request, None, times)
         except CallFailed:
             self.close()
             self._session = None
             self._launchers.clear()
             self._call(request, None, times)
 
-    def _same(self, request: dict[str, Any], tape: Tape) -> tuple[bool, int]:
-        """Whether it does a call as the tape has it, and for how many times it has asked."""
+    def _other(self, request: dict[str, Any], tape: Tape) -> tuple[str, int, Tape | None]:
+        """What it does otherwise than the tape has it, "" for nothing, how many times it asked for, and its tape."""
         request, recorder, reply = self._call(request, tape, tape.times)
         try:
             again = recorder.tape(reply, [request["args"], request["kwargs"]]) if "result" in reply else None
         except GuestFailed:
             again = None
-        self.other = "it fails" if again is None else first_of(_without_frees(tape), _without_frees(again))
-        return not self.other, recorder.trials
+        other = "it fails" if again is None else first_difference(_without_frees(tape), _without_frees(again))
+        return other, recorder.trials, again
 
     def _call(
         self, request: dict[str, Any], tape: Tape | None, times: Sequence[float]
     ) -> tuple[dict[str, Any], Recorder, dict[str, Any]]:
-        request = {**request, "bases": self._elsewhere(request)}
+        if self._session is None:
+            self._places = Places(space.MIDDLE)
+        sizes, bases = request["sizes"], request["bases"]
+        if tape is None:
+            lies = self._places.drawn(sizes, bases, self._chance, behind=self._session is None)
+        else:
+            lies = self._places.anywhere(sizes, bases, self._chance)
+        request = {**request, "bases": lies}
         answers = [] if tape is None else [reading.found for reading in tape.readings]
         nbytes = sum(map(len, answers))
         told = list(times) if tape is not None else self._chance.choices(times or [UNKNOWN], k=MOST_TRIALS)
@@ -175,16 +191,6 @@ class _Witness:
         if self._session is None:
             self._session = self._begin(recorder)
         return request, recorder, self._session.call(request, recorder)
-
-    def _elsewhere(self, request: dict[str, Any]) -> list[int]:
-        """Addresses with the same remainders, in the same order, behind a drawn place."""
-        at, bases = space.MIDDLE + self._chance.randrange(PLACES) * APART, []
-        for base, size in zip(request["bases"], request["sizes"], strict=True):
-            if size:
-                at = space.after(at, 0, APART) + base % APART
-            bases.append(at if size else 0)
-            at += size
-        return bases if at < space.END else list(request["bases"])
 
 
 def _apart(request: dict[str, Any]) -> dict[str, Any]:
@@ -202,7 +208,12 @@ def _apart(request: dict[str, Any]) -> dict[str, Any]:
         return {**value, "t": len(sizes) - 1}
 
     args, kwargs = moved(request["args"]), moved(request["kwargs"])
-    return {**request, "args": args, "kwargs": kwargs, "sizes": sizes, "bases": [0] * len(sizes)}
+    return _laid_out({**request, "args": args, "kwargs": kwargs, "sizes": sizes})
+
+
+def _laid_out(request: dict[str, Any]) -> dict[str, Any]:
+    """The request with its arguments where those of a first call lie."""
+    return {**request, "bases": laid_out(request["sizes"])}
 
 
 def _without_frees(tape: Tape) -> Tape:

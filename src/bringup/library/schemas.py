@@ -11,6 +11,13 @@ from typing import Any
 from bringup.errors import did_you_mean
 from bringup.library.errors import LibraryError
 
+WRITES_UNSAID = dict.fromkeys(
+    ("batch_norm", "instance_norm", "native_batch_norm", "_batch_norm_impl_index", "batch_norm_update_stats",
+     "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts", "cudnn_batch_norm", "miopen_batch_norm"),
+    frozenset({"running_mean", "running_var"}),
+)  # fmt: skip
+"""By operator: parameters that it writes though its schemas do not say so. Of the suite `aten` it is one operator."""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -22,6 +29,17 @@ class Parameter:
     written: bool
     has_default: bool
     default: Any
+
+    def left_out(self, value: Any) -> bool:
+        """Whether PyTorch leaves this value out when it calls a kernel: it is the default, of the same kind."""
+        default = self.default
+        if not self.has_default:
+            return False
+        if value is None or default is None:
+            return value is default
+        if type(default) is list:
+            return type(value) in (list, tuple) and list(value) == default
+        return type(value) is type(default) and bool(value == default)
 
     @property
     def same(self) -> tuple[str, str]:

@@ -55,6 +55,7 @@ class SessionWork:
         self.subject = subject or Subject(operator.name)
         self.state = SessionState()
         self.error: Exception | None = None  # what stopped it
+        self.stopped_for = ""  # why, in words
         self._parts = parts
         self._config = parts.config
         self._log = log
@@ -89,6 +90,7 @@ class SessionWork:
         await self._store(SessionFinished(outcome=outcome, reason=reason, candidate=self.state.candidate))
 
     async def _stop(self, reason: str, cause: Literal["budget", "error"] = "error") -> None:
+        self.stopped_for = one_line(reason)
         await self._store(
             SessionFinished(outcome="stopped", cause=cause, reason=one_line(reason), candidate=self.state.candidate)
         )

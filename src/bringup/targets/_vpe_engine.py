@@ -166,7 +166,10 @@ class VpeEngine:
 
     def begin(self, mode: dict[str, Any]) -> None:
         """Take the order of the programs, whether races are looked for, and counting by line; forget older counters."""
-        state.set_mode(seed=mode.get("order"), race=bool(mode.get("race")), by_line=bool(mode.get("lines")))
+        order = mode.get("order")
+        # Kernels can count how many of their programs run at once: elsewhere that is not this host's number.
+        threads = None if order is None else launch.AT_ONCE
+        state.set_mode(seed=order, threads=threads, race=bool(mode.get("race")), by_line=bool(mode.get("lines")))
         for half, (first, end) in enumerate(self._used):
             if end - first > KEPT_BYTES:  # of calls that are over
                 space.drop(first, end - first)

@@ -20,6 +20,7 @@ from bringup.vpe.layout import Counter, FaultKind
 from bringup.vpe.llvm_text import Function, Int, Unit
 from bringup.vpe.memory import LAUNCHED
 
+FARTHEST = 1 << 40  # bytes between elements; a tensor has 2**20 at most, so that no sum of steps wraps
 _WIDE = 64  # bytes looked at together where many follow; as many as a word has bits
 
 
@@ -180,9 +181,10 @@ def _check(unit: Unit) -> None:
     def inside(index: object) -> str:
         record = f.emit(f"getelementptr i64, ptr {ranges}, i64 {f.i(str(index)) * L.RANGE_SLOTS}")
         low, high = f.load64(record, L.LOW), f.load64(record, L.HIGH)
-        one = address.cmp("uge", low)
-        two = (address + nbytes).cmp("ule", high)
-        return f.emit(f"and i1 {one}, {two}")
+        # By differences, which cannot wrap: an address near the end of the range of 64 bits plus its bytes can.
+        fits = nbytes.cmp("ule", high - low)
+        near = (address - low).cmp("ule", high - low - nbytes)
+        return f.emit(f"and i1 {fits}, {near}")
 
     with f.when((address & (f.i("%esize") - 1)).cmp("ne", 0)):
         fail(FaultKind.MISALIGNED)
@@ -288,6 +290,7 @@ def _elements(unit: Unit, write: bool) -> None:
     listed, strided, ready = f.new_label("listed"), f.new_label("strided"), f.new_label("ready")
     f.cond(no_list, strided, listed)
     f.label(strided)
+    f.leave_if((stride + FARTHEST).cmp("ugt", 2 * FARTHEST), slow)
     last = base + (n - 1) * stride
     least, most = base.min_signed(last), base.max_signed(last)
     f.leave_if((least - low).cmp("ugt", room), slow)

@@ -30,6 +30,8 @@ from bringup.vpe.work import Budget, launch_work
 
 _WORTH_THREADS = 150e-6
 """Seconds of work above which a launch is spread over threads."""
+AT_ONCE = 8
+"""As many programs run at once where a kernel is judged, and no more in sealed use: kernels can count them."""
 _idle: collections.deque[Worker] = collections.deque()
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
@@ -220,11 +222,12 @@ def _grid(profile: Profile, name: str, grid: tuple[int, int, int]) -> int:
 
 def run(
     kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], launcher: Named, packed: Array,
-    buffers: list[memory.Buffer | None], budget: Budget | None = None,
+    buffers: list[memory.Buffer | None], budget: Budget | None = None, at_once: int | None = None,
 ) -> None:  # fmt: skip
     """Run all programs of a launch: arguments packed in eight bytes each, a buffer (or None) for each pointer.
 
-    `budget` is what the launch may take; None takes the mode's limit. See `Launcher.__call__` for what it raises.
+    `budget` is what the launch may take; None takes the mode's limit. `at_once`: no more programs than these, however
+    many threads the mode or the profile has. See `Launcher.__call__` for what it raises.
     """
     mode = state.mode()
     if mode.by_line:
@@ -251,6 +254,7 @@ def run(
         order = _order(programs, mode.seed or 0)
     # to count the CPUs asks the system
     limit = 1 if mode.race or programs == 1 else (mode.threads or profile.threads)
+    limit = limit if at_once is None else min(limit, at_once)
     expected = kernel.seconds_per_program * programs
     count = min(limit, programs) if kernel.seconds_per_program == 0.0 or expected > _WORTH_THREADS else 1
     shared = np.array([0, NEVER, 0, 0], np.int64)  # next program, first stopped, work of all, whether that is too much

@@ -17,14 +17,35 @@ import os
 import tempfile
 import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bringup.vpe.llvm_text import Unit
 
+T = TypeVar("T")
 _LOCK = threading.RLock()
 _warned: set[str] = set()
+
+
+def once(function: Callable[..., T]) -> Callable[..., T]:
+    """Keep what a function returns, by its arguments, and let no two threads compute the same.
+
+    What it returns is loaded code: of two libraries the one that is dropped takes along functions whose addresses are
+    known to kernels already.
+    """
+    kept: dict[Any, T] = {}
+
+    @functools.wraps(function)
+    def call(*args: Any) -> T:
+        if args not in kept:
+            with _LOCK:
+                if args not in kept:
+                    kept[args] = function(*args)
+        return kept[args]
+
+    return call
 
 
 def cache_dir() -> Path | None:
@@ -82,7 +103,7 @@ class _Host:
     identity: str
 
 
-@functools.cache
+@once
 def _host() -> _Host:
     import llvmlite
     import llvmlite.binding as llvm
@@ -211,7 +232,7 @@ RUNTIME = (
 )  # fmt: skip
 
 
-@functools.cache
+@once
 def runtime() -> Library:
     """The DMA engine, loaded and known by name to every kernel compiled afterwards."""
     from bringup.vpe.dma import write_dma

@@ -33,7 +33,11 @@ LARGE, FEW_LINES = 3, 8  # of these, where no case asks for more lines
 TWICE = 30  # of these are made once more
 SIZED_LINES = 500  # that these may ask for
 FRESH = 2  # guests that have called nothing
-UNSEEN = 2  # of those whose first call is of sizes that nobody has judged
+UNSEEN = 1  # of those whose first call is of sizes that nobody has judged
+JUDGED = 2  # first calls of tuners, of sizes that no case has, that are judged
+MOST_FILLED = 8 << 20  # bytes of the arguments of a call of usual sizes that is judged
+USUAL = 2  # calls of sizes that programs have, or small ones; guests begin with those that have no new kernel
+AFTER = 20  # calls that a guest makes after its first one
 FIRSTS = 4  # calls of tuners that are judged as the first ones of their processes
 AGAIN = 0.15  # of the calls are the one before once more, on the same objects
 BROKEN = 0.03  # of the calls are refused, or find no memory
@@ -85,12 +89,14 @@ class Rehearsed(Rerun):
         alike = _of_one_kernel(drawn)
         large = LARGE if _lines(alike) <= FEW_LINES else 0
         sized = [] if tuned else _of_other_sizes(rerun, alike, large, chance)
-        found = self._rehearse(rerun, drawn, chance) or self._learn(rerun, sized, large, chance)
+        usual = [] if tuned else _of_usual_sizes(rerun, alike, chance)
+        found = self._rehearse(rerun, drawn, chance) or self._learn(rerun, sized, usual, large, chance)
         if found is not None:
             return found
         if tuned:
             return self._tuned(rerun, drawn, chance)
-        return self._first_calls(rerun, drawn, [*alike, *(one for one in sized if one.wanted)], chance)
+        known = [*alike, *(one for one in sized if one.wanted)]
+        return self._first_calls(rerun, drawn, known, [one for one in usual if one.wanted], chance)
 
     def _rehearse(self, rerun: Rerunner, drawn: Sequence[Rehearsal], chance: random.Random) -> Finding:
         """Call in the guest that has made all calls up to now."""
@@ -124,14 +130,16 @@ class Rehearsed(Rerun):
             most = max(1, min(BATCH, 2 * most, int(rerun.call_seconds * SHARE / each)))
         return None
 
-    def _learn(self, rerun: Rerunner, sized: Sequence[Rehearsal], large: int, chance: random.Random) -> Finding:
-        """Call what nobody has judged, some of it twice: in growing rows, the first `large` ones behind, one by one.
+    def _learn(
+        self, rerun: Rerunner, sized: Sequence[Rehearsal], usual: Sequence[Rehearsal], large: int, chance: random.Random
+    ) -> Finding:
+        """Call what nobody has judged, some of it twice: in growing rows, then the first `large`, `usual` one by one.
 
         Ended by what takes too much: a new kernel, which takes longer than a hundred calls, and many lines.
         """
         rest, lines = sized[large:], 0
         rows = [rest[2**n - 1 : 2 ** (n + 1) - 1] for n in range(len(rest).bit_length())]
-        for part in (rows, [[one] for one in sized[:large]]):
+        for part in (rows, [[one] for one in sized[:large]], [[one] for one in usual]):
             made = rerun.kernels_made
             for row in part:
                 if rerun.late() or lines > SIZED_LINES or rerun.kernels_made > made:
@@ -160,18 +168,20 @@ class Rehearsed(Rerun):
         return None
 
     def _first_calls(
-        self, rerun: Rerunner, drawn: Sequence[Rehearsal], known: Sequence[Rehearsal], chance: random.Random
-    ) -> Finding:
+        self, rerun: Rerunner, drawn: Sequence[Rehearsal], known: Sequence[Rehearsal], usual: Sequence[Rehearsal],
+        chance: random.Random,
+    ) -> Finding:  # fmt: skip
         """Call in guests that have only loaded the candidate; what is called first is another thing in each.
 
-        Sealed kernels make each call as the first of its process, whatever its sizes.
+        Sealed kernels make each call as the first of its process, whatever its sizes; and a witness has made some calls
+        of other sizes before, the first one small, or such as programs have.
         """
         unseen = [one for one in known if one not in drawn]
-        firsts = [*_unlike(drawn)[:FRESH], *chance.sample(unseen, min(UNSEEN, len(unseen)))]
+        firsts = [*_unlike(drawn)[:FRESH], *chance.sample(unseen, min(UNSEEN, len(unseen))), *usual]
         for number, first in enumerate(firsts):
             rerun.renew_guest()
-            few = [first] if number else chance.sample(known, len(known))
-            few = [first, *few]
+            others = [*known, *usual]
+            few = [first, *chance.sample(others, min(AFTER, len(others)) if number else len(others))]
             if (found := self._calls(rerun, few, chance, "a call in a fresh process", fresh=True)) is not None:
                 return found
         return None
@@ -190,7 +200,7 @@ class Rehearsed(Rerun):
             if run.outcome.kind != "passed":
                 words = "as the first call in a fresh process: "
                 return rerun.failed(run.outcome.guard or self.id, words, run.outcome, one.case), one.case
-        for made in itertools.islice(_unjudged(rerun, drawn, chance), UNSEEN):
+        for made in itertools.islice(_unjudged(rerun, drawn, chance), JUDGED):
             rerun.renew_guest()
             run = rerun.call(made, {})
             if run.outcome.kind not in ("passed", "untested"):
@@ -273,16 +283,32 @@ def _of_other_sizes(rerun: Rerunner, few: Sequence[Rehearsal], large: int, chanc
     return list(found.values())
 
 
+def _of_usual_sizes(rerun: Rerunner, few: Sequence[Rehearsal], chance: random.Random) -> list[Rehearsal]:
+    """Return calls that nobody has judged, as users make them; one of them is small."""
+    from bringup.judge._rehearsal import of_small_sizes, of_usual_sizes
+
+    found = []
+    for number in range(USUAL):
+        one = chance.choice(few)
+        made = rerun.rehearsal_of(one, (of_usual_sizes if number else of_small_sizes)(one.request, chance))
+        if made is not None:
+            found.append(made)
+    return found
+
+
 def _unjudged(rerun: Rerunner, drawn: Sequence[Rehearsal], chance: random.Random) -> Iterator[CaseJudge]:
     """Cases of other sizes, with values of those that they are made of; they can be judged."""
     from bringup.judge import _codec
-    from bringup.judge._rehearsal import of_other_sizes
+    from bringup.judge._rehearsal import of_other_sizes, of_usual_sizes
 
     for one in chance.sample(drawn, len(drawn)):
         case = one.case
         if case.inputs.raises or not rerun.free(case) or any(map(case.is_out, range(len(case.tensors)))):
             continue
         request = of_other_sizes(one.request, chance)
+        usual = of_usual_sizes(one.request, chance) if one in drawn[::2] else None
+        if usual is not None and sum(usual["sizes"]) <= MOST_FILLED:
+            request = usual
         if request is None:
             continue
         told = _codec.descriptions([request["args"], request["kwargs"]])

@@ -17,14 +17,18 @@ from typing import Any
 import torch
 
 from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit._room import limited
 from bringup.suites.audit._tree import mapped
 
 _COMPILER = "torch._dynamo"
 
 
 def on_meta(call: Call) -> Any:
-    """Run the reference on tensors of the same sizes and strides without values; raises what it raises."""
-    with torch.no_grad(), warnings.catch_warnings():
+    """Run the reference on tensors of the same sizes and strides without values; raises what it raises.
+
+    Tensors without values need memory too: 2**31 of them, 16 GB.
+    """
+    with torch.no_grad(), warnings.catch_warnings(), limited():
         warnings.simplefilter("ignore")
         meta = mapped(call, lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta"))
         if "device" in meta.kwargs:  # a factory's

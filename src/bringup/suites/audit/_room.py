@@ -16,16 +16,16 @@ def limited(most: int = MOST) -> Iterator[None]:
     """Refuse requests for memory that let this process grow by more than `most` bytes.
 
     Without it a result of 100 GB, which no meta kernel has foretold, is refused on one host, swapped on another, and
-    ends the process on a third. Where there is no /proc nothing is limited.
+    ends the process on a third. Where there is no /proc, or limits may not be asked for, nothing is limited.
     """
     try:
         size = int(_STATUS.read_text().split()[0]) * resource.getpagesize()
+        before, highest = resource.getrlimit(resource.RLIMIT_AS)
+        bounds = [bound for bound in (before, highest) if bound != resource.RLIM_INFINITY]
+        resource.setrlimit(resource.RLIMIT_AS, (min([size + most, *bounds]), highest))
     except (OSError, ValueError, IndexError):
         yield
         return
-    before, highest = resource.getrlimit(resource.RLIMIT_AS)
-    bounds = [bound for bound in (before, highest) if bound != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([size + most, *bounds]), highest))
     try:
         yield
     finally:

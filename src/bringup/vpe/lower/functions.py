@@ -128,7 +128,7 @@ def load_packed(entry: list[Any]) -> native.Library:
     return load(FunctionKey(symbol, tuple(arguments)), where, tuple(natives))
 
 
-@functools.cache
+@native.once
 def load(key: FunctionKey, where: str | None = None, natives: tuple[str, ...] = ()) -> native.Library:
     """Compile a function, or take it from the cache, and make it known to kernels loaded afterwards."""
     from bringup.vpe.libdevice.native import address
