@@ -9,7 +9,7 @@ JOBS ?= 3
 # The tests that start no judge: what an edit is tried with. `make test` runs them all.
 FAST := tests/test_candidate.py tests/linter tests/operators tests/store tests/session tests/report
 
-.PHONY: run test test-fast test-exploits test-matrix fast-tests coverage check pages format docs clean install
+.PHONY: run test test-fast test-whole test-exploits test-matrix fast-tests coverage check pages format docs clean install
 
 # A hundred of the recorded operators, which show all categories and many repairs; all of them with `make run ALL=1`.
 # What guards draw is fixed here, so that the first command says the same everywhere.
@@ -26,7 +26,11 @@ test-fast: check
 fast-tests:
 	@echo $(FAST)
 
-# Every cheat of the collection: `make test` judges every second one.
+# All tests, those too that take minutes, and all variants of those of which `make test` takes every second.
+test-whole: check
+	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
+# Every cheat of the collection: `make test` judges every third one.
 test-exploits: install
 	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/exploits
 

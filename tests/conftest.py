@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from kept_servers import kept_servers
 from store_servers import postgres, postgres_server, s3, s3_server, shared_url
+from whole import WHOLE
 
 # What kernels compute does not depend on the seal, and takes a tenth of the time without; test_sealed*.py are about it.
 os.environ.setdefault("BRINGUP_SEALED", "0")
@@ -28,8 +30,31 @@ LONGEST = (
 TESTS = Path(__file__).parent
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort the folders; `--no-loadscope-reorder` keeps xdist from sorting files by how many tests they have."""
+def _later(items: list[pytest.Item]) -> list[pytest.Item]:
+    """What is for `make test-whole` alone: the long ones, and of the variants of what is halved every second one."""
+    seen: Counter[tuple[Path, str]] = Counter()
+    found = []
+    for item in items:
+        halved = item.get_closest_marker("halved")
+        if halved is not None:
+            name = item.path, item.name.partition("[")[0]
+            seen[name] += 1
+            if seen[name] % 2 == (1 if "odd" in halved.args else 0):
+                found.append(item)
+        elif item.get_closest_marker("long"):
+            found.append(item)
+    return found
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sort the folders; `--no-loadscope-reorder` keeps xdist from sorting files by how many tests they have.
+
+    What is long is left out, unless BRINGUP_WHOLE is set or tests are asked for by name.
+    """
+    if not WHOLE and not any("::" in str(argument) for argument in config.args):
+        later = set(_later(items))
+        config.hook.pytest_deselected(items=[item for item in items if item in later])
+        items[:] = [item for item in items if item not in later]
 
     def place(item: pytest.Item) -> int:
         folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""

@@ -333,6 +333,7 @@ def test_published_cases_spread_over_families_and_dtypes() -> None:
     assert len(spread(results, 2)) == 2
 
 
+@pytest.mark.long
 def test_publishing_writes_the_keys_of_real_audit_cases(tmp_path: Path) -> None:
     path = tmp_path / "more.yaml"
     cases = get_suite("audit").materialise("abs", "int32")

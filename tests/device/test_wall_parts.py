@@ -20,14 +20,13 @@ from hypothesis import strategies as st
 
 from bringup.device import Engine, Fault, frames, space
 from bringup.device.account import Account, Allowance, Broken
+from bringup.device.checks import check_extent, item_bytes
 from bringup.device.memory import (
     KEPT_FREED,
     LEAST_COUNTED,
     Block,
     Memory,
-    check_extent,
     codes,
-    item_bytes,
     layout_numbers,
     pieces,
 )

@@ -142,17 +142,41 @@ def test_an_upload_over_the_bound_is_a_broken_rule(bench: Bench) -> None:
 
 
 def test_inputs_of_an_operator_that_leaves_them_alone_cannot_be_written(bench: Bench) -> None:
-    (x,) = bench.begin(NUMBERS, read_only=True)
+    (x,) = bench.begin(NUMBERS, writable=[])
     bench.upload(flat(x, "float32", 1), bytes(4))
     ended = bench.end((x, 132))
     assert ended.error["kind"] == "launch"
     assert "input #1 of 132 bytes, which this operator must leave as it is" in ended.error["text"]
-    (x,) = bench.begin(NUMBERS, read_only=True)
+    (x,) = bench.begin(NUMBERS, writable=[])
     number = bench.kernel(request("kernel_double"))["number"]
     bench.launch(number, (1, 1, 1), (x, x), (x, x), 16, line=7)
     ended = bench.end((x, 132))
     assert (ended.error["kind"], ended.error["line"]) == ("fault", 7)
     assert "read-only input" in ended.error["text"]
+
+
+def test_what_lies_between_the_elements_of_a_view_stays_as_it_is(bench: Bench) -> None:
+    rows = [
+        0,
+        0,
+        [4, 5],
+        [8, 1],
+        4,
+    ]  # storage, offset, sizes, strides, bytes an element: three of eight are the caller's
+    for first, error in ((0, ""), (5, "byte 22 of input #2 of 132 bytes, which is no element of what it may write")):
+        (x,) = bench.begin(NUMBERS, writable=[rows])
+        bench.upload(flat(x, "float32", 5, first), bytes(20))
+        ended = bench.end((x, 132))
+        assert error in (ended.error or {"text": ""})["text"]
+        assert bool(ended.error) == bool(error)
+
+
+def test_only_what_is_there_to_be_written_can_be(bench: Bench) -> None:
+    x, y = bench.begin(NUMBERS, NUMBERS, writable=[[1, 0, [33], [1], 4]])
+    bench.upload(flat(y, "float32", 1), bytes(4))
+    bench.upload(flat(x, "float32", 1), bytes(4))
+    ended = bench.end((x, 132))
+    assert "input #1 of 132 bytes, which this operator must leave as it is" in ended.error["text"]
 
 
 # Reads -------------------------------------------------------------------------------------------------------

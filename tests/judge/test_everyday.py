@@ -63,6 +63,7 @@ async def judged(pool: Bench, source: str, dtype: str, seed: int, without: tuple
     )  # fmt: skip
 
 
+@pytest.mark.halved
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("what", WRONG)
 async def test_what_is_wrong_for_usual_data_is_found(judge: Bench, what: str) -> None:

@@ -228,6 +228,7 @@ ENDINGS = {
 }
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("name", ENDINGS)
 async def test_a_hostile_guest_ends_as_a_verdict_and_the_next_candidate_works(pool: Bench, name: str) -> None:
     body, kinds = ENDINGS[name]

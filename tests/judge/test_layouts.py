@@ -52,6 +52,15 @@ def test_dimensions_are_turned_in_a_circle_among_others() -> None:
     assert {(1, 8, 2), (1, 2, 6), (3, 1, 6)} <= orders  # turned either way, and all dimensions reversed
 
 
+def test_a_scattered_tensor_may_begin_and_end_its_memory_as_in_sealed_use() -> None:
+    found = set()
+    for seed in range(60):
+        other = scattered(filled((3, 4), torch.float32), random.Random(seed))
+        last = other.storage_offset() + max(addresses(other))
+        found.add((other.storage_offset() == 0, last == other.untyped_storage().nbytes() // 4 - 1))
+    assert len(found) == 4
+
+
 def test_what_lies_between_is_poison() -> None:
     spread = laid(filled((2, 3), torch.float32), [0, 1], step=2, padding=1, offset=3)
     assert spread.stride() == (7, 2)

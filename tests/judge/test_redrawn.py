@@ -71,6 +71,7 @@ async def judged(pool: Bench, source: str, dtype: str, seed: int, without: tuple
     )  # fmt: skip
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("what", WRONG)
 async def test_what_no_case_shows_is_drawn(judge: Bench, what: str) -> None:
     guard, flag, change, dtype = WRONG[what]
@@ -85,6 +86,7 @@ async def test_what_no_case_shows_is_drawn(judge: Bench, what: str) -> None:
     assert (await judged(judge, source, dtype, SEEDS[0], IDS)).passed
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
 async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
     source = MAXIMUM.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")

@@ -164,6 +164,7 @@ async def test_no_call_shows_what_it_is_made_for(judge: Bench) -> None:
     assert (verdict.kind, verdict.guard) == ("cheated", "rehearsed"), verdict.summary
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("what", STATE)
 async def test_a_wrapper_that_goes_by_anything_else_is_found(judge: Bench, what: str) -> None:
     source = with_number(*STATE[what]).replace("SHAPES", repr(shapes()))
@@ -229,6 +230,7 @@ HONEST = {
 }  # fmt: skip
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize("what", HONEST)
 async def test_honest_memories_pass(judge: Bench, what: str) -> None:
     verdict = await judged(judge, HONEST[what])

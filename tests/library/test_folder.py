@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -370,3 +371,8 @@ def test_files_are_judged_on_the_way_in_and_again(tmp_path: Path) -> None:
     entry = Library.open(place).find("mm.out")
     assert entry is not None
     assert [judged.target for judged in entry.judged] == ["vpe:pe64", "vpe:permissive"]
+    code, said = run("library", "add", wrong, "--op", "mul.out", "--target", "vpe:pe64", "-l", place, "--unjudged")
+    assert code == 0, said
+    code, said = run("library", "verify", "-l", place, "--judge", "--ops", "mul.out", "--target", "vpe:permissive")
+    assert code == 1
+    assert re.search(r"mul.out: wrong on vpe:permissive in mul\.out\[\w+:\d+\].* judge\.fresh_seed=\d+", said)

@@ -12,7 +12,6 @@ from library_kernels import ADD
 from library_testkit import make_library
 
 import bringup
-from bringup.config import JudgeConfig
 from bringup.device.memory import Memory
 from bringup.library.errors import KernelFailed, NotEnabled
 from bringup.targets import get_target
@@ -128,7 +127,7 @@ def test_a_kernel_reaches_nothing_but_its_arguments(tmp_path: Path, body: str, m
 
 
 def test_a_call_is_told_as_the_judge_tells_it(tmp_path: Path) -> None:
-    """Fields in the order in which every guest gets them."""
+    """Fields in the order in which every guest gets them, and nothing of limits, which judges may have others of."""
     source = """
 import json
 import sys
@@ -139,16 +138,15 @@ def wrapper(self, other, *, alpha=1, out):
     while frame is not None and found is None:
         found = frame.f_locals.get("request")
         frame = frame.f_back
-    raise RuntimeError(json.dumps([list(found), found["seconds"], found["bases"]]))
+    raise RuntimeError(json.dumps([list(found), found["bases"]]))
 """
     library = make_library(tmp_path / "kernels", {"add.out": source})
     with bringup.enable(library, device="vpe:permissive", sealed=True):
         x = torch.randn(4).to("vpe")
         with pytest.raises(RuntimeError, match="args") as caught:
             x + x
-    names, seconds, bases = json.loads(str(caught.value).splitlines()[0])
-    assert names == ["args", "bases", "kwargs", "seconds", "sizes"]
-    assert seconds == JudgeConfig().case_seconds
+    names, bases = json.loads(str(caught.value).splitlines()[0])
+    assert names == ["args", "bases", "kwargs", "sizes"]
     assert bases[0] == Memory(get_target("vpe:permissive").engine(), 1 << 30).places([16])[0]
 
 

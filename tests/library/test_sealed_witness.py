@@ -13,6 +13,7 @@ from library_kernels import ADD
 from library_testkit import make_library
 
 import bringup
+from bringup.judge._rehearsal import of_small_sizes
 from bringup.library import _witness
 from bringup.library._sealed import _sealers
 from bringup.library.errors import KernelFailed
@@ -58,7 +59,6 @@ def test_what_only_a_new_guest_does_is_refused(tmp_path: Path, odd: str, monkeyp
         from bringup.device import space
 
         odd = f"self.data_ptr() < {space.MIDDLE + (1 << 20)}"
-        monkeypatch.setattr(_witness, "PLACES", 1 << 20)  # one of a million places is that low
     library = make_library(tmp_path / "kernels", {"add.out": ODD.replace("ODD", odd)})
     with bringup.enable(library, device="vpe:permissive", sealed=True):
         x = torch.randn(48).to("vpe")
@@ -87,7 +87,8 @@ def taken(x):
     ],
     ids=["the shape that came first", "a large shape that came first", "the first call"],
 )
-def test_a_call_that_times_something_has_a_witness(tmp_path: Path, odd: str) -> None:
+def test_a_call_that_times_something_has_a_witness(tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_witness, "FIRSTS", (of_small_sizes,))
     library = make_library(tmp_path / "kernels", {"add.out": TIMED + ODD.replace("ODD", odd)})
     with bringup.enable(library, device="vpe:permissive", sealed=True):
         x = torch.randn(48).to("vpe")
@@ -120,6 +121,15 @@ def test_a_tuner_may_have_chosen_before(tmp_path: Path, key: str) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": TUNED.replace("KEY", key)})
     with bringup.enable(library, device="vpe:permissive", sealed=True):
         for n in (700, 3, 2000, 64, 1500):
+            right(torch.randn(n))
+
+
+def test_who_times_in_the_first_call_alone_is_not_believed(tmp_path: Path) -> None:
+    """What counts then is what a guest with a past does, as those of the judge have one."""
+    source = TIMED + ODD.replace("ODD", "len(calls) == 1 and taken(self) > 0")
+    library = make_library(tmp_path / "kernels", {"add.out": source})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        for n in (48, 48, 64):
             right(torch.randn(n))
 
 

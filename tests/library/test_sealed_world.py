@@ -15,6 +15,7 @@ import pytest
 from library_testkit import make_library
 
 TELLS = """
+import gc
 import hashlib
 import os
 import re
@@ -63,6 +64,8 @@ def wrapper(self, other, *, alpha=1, out):
         "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
         "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())), "hash": hash("any"),
         "nice": told(os.getpriority, os.PRIO_PROCESS, 0), "cores": told(os.sched_getaffinity, 0),
+        "blocks": getattr(sys, "getallocatedblocks", int)(), "frozen": getattr(gc, "get_freeze_count", int)(),
+        "objects": len(getattr(gc, "get_objects", list)()), "counts": getattr(sys, "getrefcount", type)(None),
         "processes": sorted(os.listdir("/proc")), "frames": frames(), "address": self.data_ptr(), "user": os.getuid(),
     }
     plain = {name: re.sub(r"bringup-judge-\\w+", "SCRATCH", repr(value)) for name, value in found.items()}

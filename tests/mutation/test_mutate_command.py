@@ -38,6 +38,7 @@ def bringup(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_known_survivors_of_a_real_kernel(tmp_path: Path) -> None:
     file, out = tmp_path / "double.py", tmp_path / "out"

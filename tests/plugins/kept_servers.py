@@ -1,30 +1,37 @@
 """Fork servers of the judge that outlive a pool: the next pool of the same kind takes them over.
 
 Their imports are most of a short test's time, and they are made to be as fresh after a job as before it: all that a
-pool runs are forks of them. Each pool has them to itself while it is open. A module that is about these processes
-themselves says `pytestmark = pytest.mark.own_servers`.
+pool runs are forks of them. Each pool has them to itself while it is open; so has each `Caller`, of sealed calls. A
+module that is about these processes themselves says `pytestmark = pytest.mark.own_servers`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
+import os
 import socket
 import subprocess
 import threading
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bringup.judge import _pool
-from bringup.judge._processes import PATHS, START_SECONDS, ForkServer, server_command
+from bringup.judge._processes import PATHS, START_SECONDS, ForkServer, process_environment, server_command
 from bringup.judge._scratch import Scratch
+from bringup.judge.calling import Caller
 
 MOST = 6  # that are kept for a next pool, each some 200 MB
 _idle: dict[tuple[object, ...], _Running] = {}  # the oldest first
 _scratch: list[Scratch] = []
+_callers: dict[tuple[object, ...], socket.socket] = {}  # control sockets of idle servers of sealed calls
+_own_server = Caller._server
 
 
 class _Process:
@@ -117,9 +124,43 @@ class KeptForkServer(ForkServer):
             _idle.pop(next(iter(_idle))).end()
 
 
+def _kept_server(caller: Caller) -> tuple[Any, Any]:
+    """As `Caller._server`: take one over that an earlier caller of the same kind has left, if it lives."""
+    if not _scratch:
+        _scratch.append(Scratch())
+    kind = (caller.target, *sorted(process_environment(_scratch[0].name, caller._folder, caller._variables).items()))
+    control = _callers.pop(kind, None)
+    if control is None or not _lives(control):
+        own, caller._scratch = caller._scratch, _scratch[0]
+        try:
+            control, finalizer = _own_server(caller)
+        finally:
+            caller._scratch = own
+        finalizer.detach()
+    return control, weakref.finalize(caller, _give_back, kind, control, os.getpid())
+
+
+def _lives(control: socket.socket) -> bool:
+    """A server that has ended has closed its end."""
+    with contextlib.suppress(BlockingIOError):
+        return bool(control.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK))
+    return True
+
+
+def _give_back(kind: tuple[object, ...], control: socket.socket, owner: int) -> None:
+    if os.getpid() != owner:
+        return
+    if kind in _callers or len(_callers) >= MOST:
+        control.close()
+    else:
+        _callers[kind] = control
+
+
 @atexit.register
 def end_all() -> None:
     """End what is idle."""
+    while _callers:
+        _callers.popitem()[1].close()
     while _idle:
         _idle.popitem()[1].end()
 
@@ -132,4 +173,5 @@ def kept_servers(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_pool, "ForkServer", KeptForkServer)
+        patch.setattr(Caller, "_server", _kept_server)
         yield

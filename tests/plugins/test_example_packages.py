@@ -97,7 +97,7 @@ def test_what_is_not_for_the_chip_is_refused(site: Path, tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", [pytest.param("bringup-loom", marks=pytest.mark.long), "bringup-fused"])
 def test_their_own_tests_pass(site: Path, package: str) -> None:
     """With the conformance suites that we ship."""
     done = subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from whole import WHOLE
 
 from bringup.dialect import Dialect
 from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS, REFUSALS
@@ -133,7 +134,7 @@ def test_what_a_call_is_named_after(operator: Operator) -> None:
 def test_no_prompt_names_an_argument_by_its_number(name: str) -> None:
     suite = get_suite(name)
     seen = 0
-    for operator in suite.operators():
+    for operator in list(suite.operators())[:: 1 if WHOLE else 4]:
         if operator.exclusion or not operator.call_shapes:
             continue
         docs = suite.docs(operator.name)
@@ -143,7 +144,7 @@ def test_no_prompt_names_an_argument_by_its_number(name: str) -> None:
             parts = re.split(r", (?![^\[]*\])", inside) if inside else []
             assert all(re.match(r"\*?[A-Za-z_]\w*[:=]", part) for part in parts), text
             assert not re.search(r"\ba\d+[:=]", text), text
-    assert seen > 300
+    assert seen > (300 if WHOLE else 75)
 
 
 @pytest.mark.parametrize(
@@ -355,7 +356,7 @@ def test_no_prompt_tells_of_other_releases() -> None:
     )
     for name in ("opinfo", "aten"):
         suite = get_suite(name)
-        for operator in suite.operators():
+        for operator in list(suite.operators())[:: 1 if WHOLE else 4]:
             for doc in () if operator.exclusion else suite.docs(operator.name):
                 found = past.search(condensed(doc.text, LIMITS["doc"]))
                 assert not found, (operator.name, doc.name, found)

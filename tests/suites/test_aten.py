@@ -246,6 +246,7 @@ def kernel(name: str) -> str:
     return (KERNELS / f"{name}.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.halved
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", sorted(file.stem for file in KERNELS.glob("*.py")))

@@ -10,8 +10,9 @@ import torch
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites.audit import _room
+from bringup.suites.audit._meta import on_meta
 from bringup.suites.audit._room import limited
-from bringup.suites.audit._vet import raised
+from bringup.suites.audit._vet import raised, small_result
 
 linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 
@@ -28,6 +29,15 @@ def test_a_result_that_no_meta_kernel_foretells_is_refused() -> None:
     assert "memory" in raised(Call(huge, (torch.ones(3),), {}))
     assert raised(Call(huge, (torch.zeros(3),), {})) == ""
     assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+@linux
+def test_calls_without_values_are_refused_as_well() -> None:
+    many = Call(torch.combinations, (torch.arange(1 << 17),), {"r": 1 << 31})  # a vector of 16 GB for its tensors
+    with pytest.raises((MemoryError, RuntimeError), match=r"alloc|^$"):
+        on_meta(many)
+    assert small_result(many)  # unknown: what is asked for when it is run decides
+    assert "alloc" in raised(many) or "MemoryError" in raised(many)
 
 
 @linux

@@ -204,6 +204,7 @@ def test_a_kernel_is_judged_on_captured_calls(folder: Path) -> None:
     run("test", "mm.out", folder / "wrong.py", *options, "--no-lint", code=1, cwd=folder)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_what_is_fitted_to_a_programs_calls_is_covered_and_not_trusted(folder: Path) -> None:
     kernel = Path(__file__).parents[2] / "kernels" / "sqrt.out" / "kernel.py"

@@ -433,3 +433,38 @@ def test_empty_tensors():
 def k_masked(x, o, n, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(o + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def k_before_null(p, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(p - BLOCK + i))
+
+
+@triton.jit
+def k_steps(p, out, STEP: tl.constexpr, WRITE: tl.constexpr):
+    i = tl.arange(0, 4)
+    if WRITE:
+        tl.store(p + i.to(tl.int64) * STEP, 1.0)
+    else:
+        tl.store(out + i, tl.load(p + i.to(tl.int64) * STEP))
+
+
+@pytest.mark.usefixtures("permissive")
+@pytest.mark.parametrize("block", [1, 16])
+def test_what_lies_before_a_null_pointer_is_nobodys(block):
+    """The end of such an access is address 0, where an empty tensor's range ends."""
+    with pytest.raises(vpe.VpeFault, match="out of bounds"):
+        k_before_null[(1,)](torch.empty(0), aligned(16), BLOCK=block)
+
+
+@pytest.mark.usefixtures("permissive")
+@pytest.mark.parametrize("write", [False, True])
+def test_steps_that_go_once_around_leave_the_range_between(write):
+    """Three such steps are one element in 64 bits, so that the first and the last element are in the tensor."""
+    step = pow(3, -1, 1 << 62)
+    assert 3 * 4 * step % (1 << 64) == 4
+    x = aligned(64)
+    with pytest.raises(vpe.VpeFault, match="out of bounds"):
+        k_steps[(1,)](x, aligned(16), STEP=step, WRITE=write)
+    assert not x[1:].any()
