@@ -53,6 +53,11 @@ class Tuned:
         self.lines: list[dict[str, Any]] = []
         self.final: dict[str, Any] | None = None
 
+    @property
+    def diagnosed(self) -> bool:
+        """Whether it is known which share of the device's ceiling it reaches in the end."""
+        return self.final is not None and any(case["share"] is not None for case in self.final["cases"])
+
     def take(self, line: dict[str, Any]) -> None:
         """Remember a line of the file."""
         if line["what"] == "final":
@@ -203,6 +208,11 @@ async def run(options: argparse.Namespace, every: list[Tuned]) -> None:
             async def work() -> None:
                 while left and time.monotonic() < searching:
                     one = left.pop(0)
+                    if one.final is not None:
+                        final = await bench.measure(one, Choice(values=one.final["choice"]), "final")
+                        if final["cases"]:
+                            keep(one, {**final, "gate": one.final["gate"]})
+                        continue
                     while time.monotonic() < searching:
                         choice = one.next(options.nodes, options.patience)
                         if choice is None:
@@ -213,6 +223,7 @@ async def run(options: argparse.Namespace, every: list[Tuned]) -> None:
 
             searching = deadline - min(LAST_SECONDS, 20 * options.minutes)
             left = [one for one in every if one.final is None and (one.start is None or one.start["cases"])]
+            left += [one for one in every if options.diagnose and one.final is not None and not one.diagnosed]
             await asyncio.gather(*(work() for _ in range(options.jobs)))
 
 
@@ -270,7 +281,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="kernels judged at once; times are taken one after another")
     parser.add_argument("--seconds", type=float, default=0.3, help="of the repeats of one call, at most")
     parser.add_argument("--small", action="store_true", help="the small calls, which a modelled chip takes anyway")
-    parser.add_argument("--diagnose", action="store_true", help="say what bounds it: takes half a minute each")
+    parser.add_argument("--diagnose", action="store_true", help="say what bounds it, of finished kernels too")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     every = prepared(options)

@@ -229,9 +229,9 @@ class Launch:
             pointer = regions[region].data_ptr() + offset
             packed[position] = launch.signed(pointer)
             buffers.append(regions.buffer(region, name))
-        launch.run(
-            self.kernel, self.named.profile, self.grid, self.named, packed, buffers, regions.budget, launch.AT_ONCE
-        )
+        profile = self.named.profile
+        at_once = profile.host_threads or 1  # as where it was judged: kernels can tell
+        launch.run(self.kernel, profile, self.grid, self.named, packed, buffers, regions.budget, at_once)
         for _, _, region, _ in self.pointers:
             regions.launched(region)
 

@@ -31,7 +31,7 @@ def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
     from bringup.vpe.compile import check_source, compile_ttir
 
     scatter = bool(request["options"].get("enable_scatter_stores"))
-    options = SimpleNamespace(arch=chip.name, profile=chip.digest, enable_scatter_stores=scatter)
+    options = SimpleNamespace(arch=chip.name, profile=chip.digest, enable_scatter_stores=scatter, one_owner=True)
     try:
         module = verified(str(request["text"]))
         source = verified(str(request["source"])) if request.get("source") else None
@@ -45,9 +45,10 @@ def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
         refuse_addresses(module.str_nodebug())
     except RuntimeError as error:
         raise VpeCompileError(str(error)) from None
-    text = str(module)
-    binary, name, local = compile_ttir(text, options)
-    return Kernel(binary, name, local, facts_of(module))
+    facts = facts_of(module)
+    options.signature = facts["signature"]
+    binary, name, local = compile_ttir(str(module), options)
+    return Kernel(binary, name, local, facts)
 
 
 @dataclass
@@ -167,8 +168,8 @@ class VpeEngine:
     def begin(self, mode: dict[str, Any]) -> None:
         """Take the order of the programs, whether races are looked for, and counting by line; forget older counters."""
         order = mode.get("order")
-        # Kernels can count how many of their programs run at once: elsewhere that is not this host's number.
-        threads = None if order is None else launch.AT_ONCE
+        # Kernels can tell how many of their programs run at once: that must not be this host's number.
+        threads = self.chip.host_threads or 1 if order is None else launch.AT_ONCE
         state.set_mode(seed=order, threads=threads, race=bool(mode.get("race")), by_line=bool(mode.get("lines")))
         for half, (first, end) in enumerate(self._used):
             if end - first > KEPT_BYTES:  # of calls that are over

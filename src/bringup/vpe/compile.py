@@ -35,6 +35,12 @@ def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
     except ParseError as error:
         text = f"vpe cannot read this TTIR: {error}"
         raise VpeCompileError(text, f"{text}\n{ttir}") from None
+    if sum(func.public for func in module.funcs.values()) != 1:
+        raise VpeCompileError("the text holds more than one kernel, or none")
+    read = [value.type.elem == "ptr" for value in module.kernel.args]
+    kinds = ["*" if pointer else "" for pointer in read]
+    if read != [kind.startswith("*") for kind in getattr(options, "signature", kinds)]:
+        raise VpeCompileError(f"vpe reads other arguments of '{module.kernel.name}' than MLIR does")
     problems, live = check(module, profile, options)
     if problems:
         raise _refuse(module, profile, problems)

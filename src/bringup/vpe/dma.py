@@ -190,6 +190,8 @@ def _check(unit: Unit) -> None:
         fail(FaultKind.MISALIGNED)
     with f.when(f.i("%arg").cmp("sge", 0)):
         f.leave_if(inside("%arg"), found)
+        # What lies elsewhere lies there by chance, in another process at another distance.
+        fail(FaultKind.OUT_OF_BOUNDS)
     count = f.load64("%ctx", L.RANGE_COUNT)
     index = f.variable(0)
     with f.forever() as (_, out):

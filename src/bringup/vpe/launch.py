@@ -31,7 +31,7 @@ from bringup.vpe.work import Budget, launch_work
 _WORTH_THREADS = 150e-6
 """Seconds of work above which a launch is spread over threads."""
 AT_ONCE = 8
-"""As many programs run at once where a kernel is judged, and no more in sealed use: kernels can count them."""
+"""As many programs run at once where a kernel is judged in another order of them: races shall show."""
 _idle: collections.deque[Worker] = collections.deque()
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0

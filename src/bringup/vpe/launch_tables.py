@@ -43,8 +43,10 @@ class Worker:
             slots[L.COUNTERS] = slots[L.COUNTER_BASE]
         slots[L.PE_COUNT] = pes
         if len(self.arena) < kernel.arena_bytes + 64:
-            self.arena = np.empty(kernel.arena_bytes + 64, np.uint8)
+            self.arena = np.zeros(kernel.arena_bytes + 64, np.uint8)
             slots[L.ARENA] = (self.arena.ctypes.data + 63) // 64 * 64
+        else:
+            self.arena[: kernel.arena_bytes + 64].fill(0)  # what other launches have left tells of them
         self.fault.fill(0)
         if kernel.prints:
             if self.prints is None:

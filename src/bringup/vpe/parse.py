@@ -17,6 +17,9 @@ _RESULTS = re.compile(r"^(%[^=]*?) = (?=[\"\w])")
 _NAME = re.compile(r'^"?([\w.]+)"?')
 _WORD_ATTR = re.compile(r"(\w+) = ([\w.]+)")
 _SUCCESSOR = re.compile(r"(\^[\w]+)(?:\(([^)]*)\))?")
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_WORD = re.compile(r"[\w.]*", re.ASCII)
+_MARK = "\N{SECTION SIGN}"  # no character that a word of the text can hold
 _BINARY_FLAGS = {"scf.for", "scf.while", "scf.if"}
 _RETURNS = (
     "tt.return",
@@ -64,7 +67,7 @@ def _split(text: str, separator: str = ",") -> list[str]:
     """Split at separators outside of brackets and quotes."""
     parts, depth, start, quoted, previous = [], 0, 0, False, ""
     for position, char in enumerate(text):
-        if char == '"' and previous != "\\":
+        if char == '"':
             quoted = not quoted
         elif not quoted:
             if char in "<([{":
@@ -120,17 +123,31 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.locs: dict[str, str] = {}
         self.lines: list[str] = []
+        self.strings: dict[str, str] = {}
+        """Literals that hold more than a word -> the word that stands for each, so that none is read as syntax."""
         for line in text.splitlines():
             stripped = line.strip()
             if stripped.startswith("#loc"):
                 name, _, rest = stripped.partition(" = ")
                 self.locs[name] = rest[4:-1]
             elif stripped:
-                self.lines.append(stripped)
+                self.lines.append(_STRING.sub(self.hidden, stripped))
         self.at = 0
         self.count = 0
         self.scope: dict[str, Value] = {}
         self.stack: list[Op] = []
+
+    def hidden(self, literal: re.Match[str]) -> str:
+        """A literal as it is where it is a word, else one that stands for it."""
+        content = literal[1]
+        if _WORD.fullmatch(content):
+            return literal[0]
+        # MLIR prints what is not ASCII as escapes, so that no literal of the text is a mark already
+        return f'"{self.strings.setdefault(content, _MARK + str(len(self.strings)))}"'
+
+    def shown(self, content: str) -> str:
+        """What a literal holds."""
+        return next((text for text, mark in self.strings.items() if mark == content), content)
 
     def define(self, name: str, type_: Type, op: Op | None = None, index: int = 0, loc: str = "") -> Value:
         value = Value(name.lstrip("%"), type_, op, index, loc)
@@ -177,7 +194,7 @@ class _Reader:
         for value in args:
             value.arg_of = None
         loc = _cut_loc(self.lines[self.at - 1])[1]
-        return Func(match[2].strip('"'), args, attrs, results, blocks, match[1] == "public ", loc)
+        return Func(self.shown(match[2].strip('"')), args, attrs, results, blocks, match[1] == "public ", loc)
 
     def types(self, text: str) -> list[Type]:
         text = text.strip()
@@ -347,7 +364,7 @@ class _Reader:
             return self.branch(op, body)
         attrs, rest, types = "", body, ""
         # the attribute dictionary, if any, is the first brace outside quotes
-        masked = re.sub(r'"(?:[^"\\]|\\.)*"', lambda m: "_" * len(m[0]), body)
+        masked = _STRING.sub(lambda m: "_" * len(m[0]), body)
         if (at := masked.find("{")) >= 0:
             end = _close(body, at)
             attrs = body[at + 1 : end - 1]
@@ -368,12 +385,12 @@ class _Reader:
         if attrs:
             op.attrs.update(_attr_dict(attrs))
         if '"' in rest:
-            op.attrs["text"] = rest[rest.index('"') + 1 : rest.rindex('"')]
+            op.attrs["text"] = self.shown(rest[rest.index('"') + 1 : rest.rindex('"')])
         bare = _SSA.sub("", masked).strip(" ,")
         if bare:
             op.attrs["bare"] = bare
         if op.name == "tt.call":
-            op.attrs["callee"] = rest[1 : rest.index("(")].strip('"')
+            op.attrs["callee"] = self.shown(rest[1 : rest.index("(")].strip('"'))
         return self.result_types(op, types.strip())
 
     def result_types(self, op: Op, types: str) -> list[Type]:

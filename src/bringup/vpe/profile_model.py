@@ -194,7 +194,7 @@ class Profile(_Part):
     """What the profile stands for and where its figures come from."""
     grid: Grid
     host_threads: Annotated[int, Field(ge=0)]
-    """Host threads that run the PEs; 0 = one for each CPU that this process may use."""
+    """Host threads that run the PEs; 0 = one for each CPU that this process may use, one where kernels are judged."""
     memory: Memory
     dtypes: Names
     """Dtypes of tensors in memory and in kernels."""

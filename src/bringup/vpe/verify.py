@@ -15,6 +15,7 @@ from typing import Any
 
 from bringup.vpe.ir import TRITON_NAMES, Block, Func, Module, Op, Type, Value
 from bringup.vpe.lower.kernel import KNOWN
+from bringup.vpe.lower.owners import Owners
 from bringup.vpe.lower.plan import Plan
 from bringup.vpe.parse import frames
 from bringup.vpe.profile import Profile
@@ -39,6 +40,9 @@ _RMW = {
     "umin": "atomic_min", "and": "atomic_and", "or": "atomic_or", "xor": "atomic_xor", "exch": "atomic_xchg",
 }  # fmt: skip
 _DTYPED = {"tt.dot", "tt.trans", "tt.gather", "tt.cat", "tt.join", "tt.histogram", "tt.atomic_rmw", "tt.atomic_cas"}
+
+
+_ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
 
 
 @dataclass(frozen=True)
@@ -67,9 +71,26 @@ def check(module: Module, profile: Profile, options: Any) -> tuple[list[Problem]
     return problems, live
 
 
+def _ill_typed(op: Op, symbol: str) -> str | None:
+    """What a call of a library's function says of itself and is not so; Triton's own verifier does not look."""
+    from bringup.vpe.libdevice import UnknownMathFunction, result_of
+
+    declared = op.result.type
+    try:
+        result = result_of(symbol, tuple(value.type.elem for value in op.operands))
+    except UnknownMathFunction as error:
+        return str(error)
+    if result != declared.elem:
+        return f"{symbol} gives {result}, and the call says {declared.elem}"
+    if any(value.type.dims != declared.dims for value in op.operands):
+        return f"{symbol} is called on tensors of one shape for a result of another"
+    return None
+
+
 class _Checker:
     def __init__(self, profile: Profile, options: Any, plan: Plan, problems: list[Problem], module: Module) -> None:
         self.profile, self.options, self.plan, self.problems, self.module = profile, options, plan, problems, module
+        self.owners = Owners(module)
         self.seen: set[tuple[object, ...]] = {(*where(module, p.op)[:2], p.rule, p.text) for p in problems}
 
     def add(self, op: Op, rule: str, text: str, advice: str) -> None:
@@ -91,11 +112,21 @@ class _Checker:
             self.add(op, "unsupported operation", f"'{shown}' has no lowering on vpe", _advice(op.name))
             return
         self.names(op)
+        if op.name in _ACCESSES and getattr(self.options, "one_owner", False):
+            self.owner(op)
         for value in (*op.operands, *op.results):
             self.type(op, value.type)
         handler: Callable[[Op], None] | None = getattr(self, "_" + op.name.replace(".", "_"), None)
         if handler is not None:
             handler(op)
+
+    def owner(self, op: Op) -> None:
+        """An address is checked against the one argument that it comes from: how far apart two lie is chance."""
+        if self.owners.of(op.operands[0]) is None:
+            self.add(
+                op, "pointer", "this pointer may come from more than one argument: its bounds are not known",
+                "load through each pointer, and choose between the values",
+            )  # fmt: skip
 
     def in_library(self, op: Op) -> bool:
         """Whether an operation comes from Triton's own library: sorting reshapes to a hypercube."""
@@ -121,6 +152,8 @@ class _Checker:
                     op, "libdevice function not allowed", f"libdevice.{name} does not exist on {profile.name}",
                     "build it from the functions that the chip has",
                 )  # fmt: skip
+            elif (wrong := _ill_typed(op, symbol)) is not None:
+                self.add(op, "call of a function", wrong, f"write libdevice.{name}(...)")
             return
         if op.name == "tt.atomic_rmw":
             names: tuple[str, ...] = (_RMW.get(op.attrs["bare"].split(",")[0].strip(), "atomic_add"),)

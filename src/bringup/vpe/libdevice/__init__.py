@@ -138,6 +138,11 @@ def lookup(symbol: str, argument_types: tuple[str, ...]) -> MathFunction:
     return build(name, symbol, overload)
 
 
+def result_of(symbol: str, argument_types: tuple[str, ...]) -> str:
+    """The MLIR type that a function gives for arguments of MLIR types. Raises `UnknownMathFunction`."""
+    return _resolve(symbol, argument_types)[1].mlir_result
+
+
 def _resolve(symbol: str, kinds: tuple[str, ...]) -> tuple[str, Signature]:
     if symbol.startswith("__nv_"):
         found = _by_symbol().get(symbol)

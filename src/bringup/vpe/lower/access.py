@@ -21,12 +21,12 @@ _ATOMIC_INT = {"add": "add", "max": "max", "min": "min", "umax": "umax", "umin":
 
 
 def argument_of(low: Lowering, pointer: Value) -> int:
-    """Number of the range that a pointer belongs to: its argument's position among the kernel's pointers, or -1."""
-    root = low.plan.affine.root(pointer)
-    if root is None or root not in low.func.args or not low.func.public:
-        return -1
-    pointers = [value for value in low.func.args if value.type.elem == "ptr"]
-    return pointers.index(root)
+    """Number of the range that alone a pointer may reach: its argument's position among the kernel's pointers.
+
+    -1 where it may come from several arguments, or from memory: then it may reach all of the launch's ranges.
+    """
+    owner = low.shared.owners.of(pointer)
+    return -1 if owner is None else owner
 
 
 def _mask(low: Lowering, operands: list[Value]) -> tuple[str, bool]:

@@ -87,33 +87,6 @@ class AffineAnalysis:
         self.known[value] = found
         return found
 
-    def root(self, value: Value) -> Value | None:
-        """The kernel argument that a pointer (scalar or tensor) derives from by additions, if there is one."""
-        for _ in range(10000):
-            op = value.op
-            if op is None:
-                if value.arg_of is not None and value.arg_of.name == "scf.for":
-                    loop = value.arg_of
-                    index = loop.regions[0].args.index(value)
-                    if index == 0:
-                        return None
-                    value = loop.operands[2 + index]
-                    continue
-                return value if value.type.elem == "ptr" and value.arg_of is None else None
-            if op.name in ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.bitcast",
-                "tt.reshape", "tt.trans",
-                           "tt.unsplat"):  # fmt: skip
-                value = op.operands[0]
-            elif op.name == "scf.for":
-                value = op.operands[3 + value.index]
-            elif op.name == "arith.select":
-                value = op.operands[1]
-            elif op.name == "scf.if" and op.regions:
-                value = op.regions[0].ops[-1].operands[value.index]
-            else:
-                return None
-        return None
-
     def _find(self, value: Value) -> Affine | None:
         type_ = value.type
         if type_.is_float or type_.elem == "i1":

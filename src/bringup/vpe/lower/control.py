@@ -227,5 +227,5 @@ def call(low: Lowering, op: Op) -> None:
 
 
 def function_name(callee: str) -> str:
-    """LLVM name of a Triton function."""
-    return "fn_" + "".join(char if char.isalnum() else "_" for char in callee)
+    """LLVM name of a Triton function: different ones for different functions."""
+    return "fn_" + "".join(char if char.isascii() and char.isalnum() else f"_{ord(char):x}_" for char in callee)

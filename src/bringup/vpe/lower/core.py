@@ -15,6 +15,7 @@ from bringup.vpe.lower.affine import Expr
 from bringup.vpe.lower.elementwise import ELEMENTWISE
 from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported, convert
 from bringup.vpe.lower.lanes import REGISTER, STORED, Lanes, V
+from bringup.vpe.lower.owners import Owners
 from bringup.vpe.lower.plan import Plan
 
 _MOVES = {"tt.load", "tt.store", "tt.gather", "tt.histogram", "tt.cat", "tt.assert"}
@@ -30,6 +31,7 @@ class Shared:
     unit: Unit
     module: Module
     call: Callable[[Lanes, str, list[V], str], V]
+    owners: Owners
     arena: int = 0
     """Bytes of local memory given out so far by functions that are done (their frames do not overlap)."""
     peak: int = 0

@@ -67,7 +67,15 @@ def apply(lanes: Lanes, op: Op, args: list[V], call: Call) -> V:
 
     Raises:
         KeyError: an operation that is not in `ELEMENTWISE`.
+        ValueError: it gives another type than the text says, for which there may be no room.
     """
+    found = _apply(lanes, op, args, call)
+    if found.elem != op.result.type.elem:
+        raise ValueError(f"{op.name} gives {found.elem}, and the text says {op.result.type.elem}")
+    return found
+
+
+def _apply(lanes: Lanes, op: Op, args: list[V], call: Call) -> V:
     name = op.name
     if name in _INT:
         a, b = args
@@ -206,12 +214,36 @@ def _float_to_int(signed: bool) -> Callable[[Lanes, Op, list[V], Call], V]:
         value = lanes.widen(args[0])
         bits = INT_BITS[elem]
         if signed and bits < 32:
-            return lanes.cast("trunc", lanes.cast("fptosi", value, "i32"), elem)
-        if not signed and bits <= 32:
-            return _resized(lanes, lanes.cast("fptosi", value, "i64"), elem)
-        return lanes.cast("fptosi" if signed else "fptoui", value, elem)
+            return lanes.cast("trunc", _to_signed(lanes, value, "i32"), elem)
+        if signed:
+            return _to_signed(lanes, value, elem)
+        if bits <= 32:
+            return _resized(lanes, _to_signed(lanes, value, "i64"), elem)
+        half = lanes.constant(value.elem, repr(2.0**63))
+        above = lanes.op("xor", [_to_signed(lanes, lanes.op("fsub", [value, half]), elem), _least(lanes, elem)])
+        small = lanes.op("fcmp olt", [value, half], "i1")
+        return lanes.select(small, _to_signed(lanes, value, elem), above)
 
     return emit
+
+
+def _least(lanes: Lanes, elem: str) -> V:
+    return lanes.integer(elem, -(1 << (INT_BITS[elem] - 1)))
+
+
+def _to_signed(lanes: Lanes, value: V, elem: str) -> V:
+    """Towards zero; the least integer for what does not fit and for NaN, as x86 has it, on every host.
+
+    LLVM leaves open what its conversion gives then.
+    """
+    end = 2.0 ** (INT_BITS[elem] - 1)
+    low, high = lanes.constant(value.elem, repr(-end)), lanes.constant(value.elem, repr(end))
+    # What is greater than -2^31 - 1 in double precision fits i32 as well.
+    reaches = lanes.op("fcmp ogt", [value, lanes.constant("f64", repr(-end - 1))], "i1") if (
+        value.elem == "f64" and elem == "i32"
+    ) else lanes.op("fcmp oge", [value, low], "i1")  # fmt: skip
+    fits = lanes.op("and", [reaches, lanes.op("fcmp olt", [value, high], "i1")])
+    return lanes.select(fits, lanes.cast("fptosi", value, elem), _least(lanes, elem))
 
 
 def _resized(lanes: Lanes, value: V, elem: str) -> V:

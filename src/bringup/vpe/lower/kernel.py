@@ -13,6 +13,7 @@ from bringup.vpe.lower.core import Lowering, Shared
 from bringup.vpe.lower.elementwise import ELEMENTWISE, apply
 from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported, zero_text
 from bringup.vpe.lower.lanes import REGISTER, STORED, Lanes, V
+from bringup.vpe.lower.owners import Owners
 from bringup.vpe.lower.plan import LAYOUT
 
 ENTRY = "vpe_programs"
@@ -251,7 +252,7 @@ def lower(
         Unsupported: an operation that has no lowering.
     """
     unit = Unit(module.kernel.name)
-    shared = Shared(unit, module, call, dump_site=dump_site, rows=rows)
+    shared = Shared(unit, module, call, Owners(module), dump_site=dump_site, rows=rows)
     unit.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
     for func in module.funcs.values():
         if not func.public:
