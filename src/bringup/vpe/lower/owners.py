@@ -27,7 +27,7 @@ class Owners:
                 self._calls.setdefault(op.attrs["callee"], []).append(op)
         private = [func for func in module.funcs.values() if not func.public]
         self._arguments |= {value: set() for func in private for value in func.args if value.type.elem == "ptr"}
-        while any([self._grown(func) for func in private]):  # each knows more once those that call it do
+        while any(self._grown(func) for func in private):  # each knows more once those that call it do
             pass
 
     def of(self, pointer: Value) -> int | None:
