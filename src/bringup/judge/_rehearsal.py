@@ -124,32 +124,11 @@ class Places:
         `behind`: as those of a judged call.
         """
         draw = self._behind if behind else chance.choices((self._behind, self._earlier, self._anywhere), SHARES)[0]
-        taken: list[tuple[int, int]] = []
-        found = []
-        for size, base in zip(sizes, bases, strict=True):
-            at = draw(size, base % ALIGNED, chance) if size else 0
-            tries = 0
-            while size and any(at < end + ALIGNED and begin < at + size + ALIGNED for begin, end in taken):
-                at, tries = self._behind(size, base % ALIGNED, chance), tries + 1
-                if tries > TRIES:
-                    return _in_a_row(sizes, bases)
-            found.append(at)
-            taken += [(at, at + size)] if size else []
-        return found
+        return _placed(sizes, bases, chance, draw, self._behind)
 
     def anywhere(self, sizes: Sequence[int], bases: Sequence[int], chance: random.Random) -> list[int]:
         """As `drawn`, but for places that a judged call has now and then, and no first one: far from all others."""
-        found, taken = [], list[tuple[int, int]]()
-        for size, base in zip(sizes, bases, strict=True):
-            at = self._anywhere(size, base % ALIGNED, chance) if size else 0
-            tries = 0
-            while size and any(at < end + ALIGNED and begin < at + size + ALIGNED for begin, end in taken):
-                at, tries = self._anywhere(size, base % ALIGNED, chance), tries + 1
-                if tries > TRIES:
-                    return _in_a_row(sizes, bases)
-            found.append(at)
-            taken += [(at, at + size)] if size else []
-        return found
+        return _placed(sizes, bases, chance, self._anywhere, self._anywhere)
 
     def _behind(self, size: int, remainder: int, chance: random.Random) -> int:
         at = _aligned(self._next + space.GAP, remainder)
@@ -170,6 +149,24 @@ class Places:
     def _anywhere(self, size: int, remainder: int, chance: random.Random) -> int:
         steps = chance.randrange(1, max(2, (space.END - space.MIDDLE - size) // ALIGNED - 1))
         return space.MIDDLE + steps * ALIGNED + remainder
+
+
+Draw = Callable[[int, int, random.Random], int]
+
+
+def _placed(sizes: Sequence[int], bases: Sequence[int], chance: random.Random, draw: Draw, again: Draw) -> list[int]:
+    """Draw a place for each storage, again where it would meet another; in a row where that finds none."""
+    found, taken = [], list[tuple[int, int]]()
+    for size, base in zip(sizes, bases, strict=True):
+        at = draw(size, base % ALIGNED, chance) if size else 0
+        tries = 0
+        while size and any(at < end + ALIGNED and begin < at + size + ALIGNED for begin, end in taken):
+            at, tries = again(size, base % ALIGNED, chance), tries + 1
+            if tries > TRIES:
+                return _in_a_row(sizes, bases)
+        found.append(at)
+        taken += [(at, at + size)] if size else []
+    return found
 
 
 def _in_a_row(sizes: Sequence[int], bases: Sequence[int]) -> list[int]:

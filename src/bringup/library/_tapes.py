@@ -230,8 +230,7 @@ class Launch:
             packed[position] = launch.signed(pointer)
             buffers.append(regions.buffer(region, name))
         profile = self.named.profile
-        at_once = profile.host_threads or 1  # as where it was judged: kernels can tell
-        launch.run(self.kernel, profile, self.grid, self.named, packed, buffers, regions.budget, at_once)
+        launch.run(self.kernel, profile, self.grid, self.named, packed, buffers, regions.budget, profile.judged_threads)
         for _, _, region, _ in self.pointers:
             regions.launched(region)
 

@@ -168,8 +168,7 @@ class VpeEngine:
     def begin(self, mode: dict[str, Any]) -> None:
         """Take the order of the programs, whether races are looked for, and counting by line; forget older counters."""
         order = mode.get("order")
-        # Kernels can tell how many of their programs run at once: that must not be this host's number.
-        threads = self.chip.host_threads or 1 if order is None else launch.AT_ONCE
+        threads = self.chip.judged_threads if order is None else launch.AT_ONCE
         state.set_mode(seed=order, threads=threads, race=bool(mode.get("race")), by_line=bool(mode.get("lines")))
         for half, (first, end) in enumerate(self._used):
             if end - first > KEPT_BYTES:  # of calls that are over

@@ -38,8 +38,8 @@ def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
     if sum(func.public for func in module.funcs.values()) != 1:
         raise VpeCompileError("the text holds more than one kernel, or none")
     read = [value.type.elem == "ptr" for value in module.kernel.args]
-    kinds = ["*" if pointer else "" for pointer in read]
-    if read != [kind.startswith("*") for kind in getattr(options, "signature", kinds)]:
+    told = getattr(options, "signature", None)
+    if told is not None and read != [kind.startswith("*") for kind in told]:
         raise VpeCompileError(f"vpe reads other arguments of '{module.kernel.name}' than MLIR does")
     problems, live = check(module, profile, options)
     if problems:

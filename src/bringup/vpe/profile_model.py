@@ -232,6 +232,11 @@ class Profile(_Part):
         """Host threads to run the PEs with."""
         return min(self.host_threads or len(os.sched_getaffinity(0)), self.grid.count)
 
+    @property
+    def judged_threads(self) -> int:
+        """Host threads where kernels are judged or sealed: kernels can tell, so never as many as this host has."""
+        return self.host_threads or 1
+
     @functools.cached_property
     def digest(self) -> str:
         """16 hex digits that change with every figure and with no comment; part of cache keys."""

@@ -40,8 +40,6 @@ _RMW = {
     "umin": "atomic_min", "and": "atomic_and", "or": "atomic_or", "xor": "atomic_xor", "exch": "atomic_xchg",
 }  # fmt: skip
 _DTYPED = {"tt.dot", "tt.trans", "tt.gather", "tt.cat", "tt.join", "tt.histogram", "tt.atomic_rmw", "tt.atomic_cas"}
-
-
 _ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
 
 
@@ -60,9 +58,10 @@ def check(module: Module, profile: Profile, options: Any) -> tuple[list[Problem]
     """Find every broken rule; also gives the bytes of local memory that the kernel's live tensors take."""
     problems: list[Problem] = []
     live = 0
+    owners = Owners(module) if getattr(options, "one_owner", False) else None
     for func in module.funcs.values():
         plan = Plan(func)
-        checker = _Checker(profile, options, plan, problems, module)
+        checker = _Checker(profile, options, plan, problems, module, owners)
         for block in func.blocks:
             checker.block(block)
         if func.public:
@@ -88,9 +87,12 @@ def _ill_typed(op: Op, symbol: str) -> str | None:
 
 
 class _Checker:
-    def __init__(self, profile: Profile, options: Any, plan: Plan, problems: list[Problem], module: Module) -> None:
+    def __init__(
+        self, profile: Profile, options: Any, plan: Plan, problems: list[Problem], module: Module,
+        owners: Owners | None,
+    ) -> None:  # fmt: skip
         self.profile, self.options, self.plan, self.problems, self.module = profile, options, plan, problems, module
-        self.owners = Owners(module)
+        self.owners = owners
         self.seen: set[tuple[object, ...]] = {(*where(module, p.op)[:2], p.rule, p.text) for p in problems}
 
     def add(self, op: Op, rule: str, text: str, advice: str) -> None:
@@ -112,17 +114,17 @@ class _Checker:
             self.add(op, "unsupported operation", f"'{shown}' has no lowering on vpe", _advice(op.name))
             return
         self.names(op)
-        if op.name in _ACCESSES and getattr(self.options, "one_owner", False):
-            self.owner(op)
+        if op.name in _ACCESSES and self.owners is not None:
+            self.owner(op, self.owners)
         for value in (*op.operands, *op.results):
             self.type(op, value.type)
         handler: Callable[[Op], None] | None = getattr(self, "_" + op.name.replace(".", "_"), None)
         if handler is not None:
             handler(op)
 
-    def owner(self, op: Op) -> None:
+    def owner(self, op: Op, owners: Owners) -> None:
         """An address is checked against the one argument that it comes from: how far apart two lie is chance."""
-        if self.owners.of(op.operands[0]) is None:
+        if owners.of(op.operands[0]) is None:
             self.add(
                 op, "pointer", "this pointer may come from more than one argument: its bounds are not known",
                 "load through each pointer, and choose between the values",

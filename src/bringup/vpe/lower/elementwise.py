@@ -237,12 +237,12 @@ def _to_signed(lanes: Lanes, value: V, elem: str) -> V:
     LLVM leaves open what its conversion gives then.
     """
     end = 2.0 ** (INT_BITS[elem] - 1)
-    low, high = lanes.constant(value.elem, repr(-end)), lanes.constant(value.elem, repr(end))
-    # What is greater than -2^31 - 1 in double precision fits i32 as well.
-    reaches = lanes.op("fcmp ogt", [value, lanes.constant("f64", repr(-end - 1))], "i1") if (
-        value.elem == "f64" and elem == "i32"
-    ) else lanes.op("fcmp oge", [value, low], "i1")  # fmt: skip
-    fits = lanes.op("and", [reaches, lanes.op("fcmp olt", [value, high], "i1")])
+    if value.elem == "f64" and elem == "i32":  # what lies between -2^31 - 1 and -2^31 fits as well
+        reaches = lanes.op("fcmp ogt", [value, lanes.constant("f64", repr(-end - 1))], "i1")
+    else:
+        reaches = lanes.op("fcmp oge", [value, lanes.constant(value.elem, repr(-end))], "i1")
+    below = lanes.op("fcmp olt", [value, lanes.constant(value.elem, repr(end))], "i1")
+    fits = lanes.op("and", [reaches, below])
     return lanes.select(fits, lanes.cast("fptosi", value, elem), _least(lanes, elem))
 
 
