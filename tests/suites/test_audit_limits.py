@@ -128,3 +128,18 @@ def test_an_overload_is_looked_for_in_the_whole_family() -> None:
 def test_reductions_without_keepdim_have_long_and_misaligned_rows() -> None:
     assert any(case.args[0].storage_offset() for case in family("count_nonzero", "alignment"))
     assert any(max(case.args[0].shape, default=0) > 1000 for case in family("count_nonzero", "sizes"))
+
+
+def test_each_form_of_a_call_has_tensors_that_no_view_makes_flat() -> None:
+    cases = family("sum", "forms")
+    assert all(not case.args[0].is_contiguous() for case in cases)
+    given = {tuple(sorted((name, type(value)) for name, value in case.kwargs.items())) for case in cases}
+    assert len(given) >= 3  # nothing, one dimension, several
+
+    def wrong(input: torch.Tensor, *, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> torch.Tensor:
+        if dim is not None:
+            return torch.sum(input, dim, keepdim, **kwargs)
+        flat = input.as_strided((input.numel(),), (1,))  # as it lies
+        return torch.sum(flat, **kwargs)
+
+    assert noticed(cases, wrong) == [case.title for case in cases if not case.kwargs.keys() & {"dim"}]

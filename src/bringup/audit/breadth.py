@@ -110,6 +110,7 @@ ARGUMENTS = (
     Kind("edges", ("degrees 257",)),
     Kind("accuracy", ("64x5",)),
     Kind("masks", ("beside indices",)),
+    Kind("forms", number=4),
 )
 
 # What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.

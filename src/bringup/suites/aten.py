@@ -57,6 +57,7 @@ WORDS = PromptWords(
         "layout", "alignment", "sizes", "random", "empty", "shapes", "values", "promotion", "mixed", "accuracy",
         "reference", "numbers", "matrices", "factors", "ranks", "scales", "scalars", "precisions", "pivots", "edges",
         "lengths", "pairs", "offsets", "unlisted", "masks", "indefinite", "magnitudes", "gaps", "limits",
+        "forms",
     ),
 )  # fmt: skip
 

@@ -18,6 +18,7 @@ FAMILIES_ASKED = (
     "layout", "empty", "values", "promotion", "out", "random", "accuracy", "reference", "factors", "matrices",
     "options", "sizes", "dims", "mixed", "shapes", "numbers", "alignment", "ranks", "scales", "scalars", "precisions",
     "pivots", "edges", "lengths", "pairs", "offsets", "unlisted", "masks", "indefinite", "magnitudes", "gaps", "limits",
+    "forms",
 )  # fmt: skip
 # family -> most cases of an overload and dtype
 ASKED: dict[str, int] = {family: min(4, FAMILIES[family]) for family in FAMILIES_ASKED}

@@ -54,6 +54,7 @@ FAMILIES: dict[str, int] = {
     "singles": 7,
     "words": 3,
     "lone": 6,
+    "forms": 8,
 }
 MAX_CASES = sum(FAMILIES.values())
 
