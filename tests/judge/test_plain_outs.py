@@ -79,3 +79,11 @@ def test_wrapping_twice_is_wrapping_once() -> None:
     assert with_plain_outs(once, ("out",)) is once
     other = with_plain_outs(once, ("result",))
     assert other.reference(torch.ones(2), out=laid(3, 4)) == [True, False]
+
+
+def test_how_indices_lie_is_refused_where_pytorch_refuses_it() -> None:
+    x, index = torch.randn(5, 4), torch.zeros(5, 4, dtype=torch.int64).mT
+    reference = plain(torch.take_along_dim, (), x=x, index=index).reference
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        reference(x, index)
+    assert torch.equal(reference(x.T, index, 1), torch.take_along_dim(x.T, index.contiguous(), 1))

@@ -3,7 +3,8 @@
 `torch.tril` with an `out` of four permuted dimensions corrupts the process's memory (torch 2.13), and so does
 `adaptive_max_pool3d_backward` with indices that are not contiguous, whose places it takes for others. What is right
 depends on neither. So an `out` that is not contiguous is exchanged for a copy that is, and so are indices; what came of
-it is copied back.
+it is copied back. Where PyTorch refuses how they lie (`take_along_dim` without `dim` takes a `view` of its indices), so
+does the reference: that is asked on the meta device, where nothing is written.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ class _Plain:
         plain = {id(tensor): tensor.clone(memory_format=torch.contiguous_format) for tensor in odd}
         given = iter([plain.get(id(tensor), tensor) for tensor in every])
         new_args, new_kwargs = _codec.with_tensors([args, kwargs], given)
+        refusal = self._raised(args, kwargs)
+        if refusal is not None and self._raised(new_args, new_kwargs) is None:
+            raise refusal
         result = self.reference(*new_args, **new_kwargs)
         own = {id(made): tensor for tensor in odd for made in [plain[id(tensor)]]}
         tensors = [tensor for _, tensor in _codec.tensors_of(result, "")]
@@ -63,6 +67,21 @@ class _Plain:
                 tensor.resize_(made.shape)
             tensor.copy_(made)
         return _codec.with_tensors(result, iter([own.get(id(tensor), tensor) for tensor in tensors]))
+
+    def _raised(self, args: Any, kwargs: Any) -> Exception | None:
+        """What PyTorch raises for tensors that lie so, whatever is in them."""
+        meta = iter(
+            [
+                torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+                for _, tensor in _codec.tensors_of([args, kwargs], "")
+            ]
+        )
+        made_args, made_kwargs = _codec.with_tensors([args, kwargs], meta)
+        try:
+            self.reference(*made_args, **made_kwargs)
+        except Exception as error:  # whatever it raises, and what meta kernels lack
+            return error
+        return None
 
     def _odd(self, every: list[torch.Tensor], kwargs: dict[str, Any]) -> list[torch.Tensor]:
         outs = {id(t) for name in self.names for _, t in _codec.tensors_of(kwargs.get(name), name)}
