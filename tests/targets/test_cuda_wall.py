@@ -94,11 +94,13 @@ class Wall:
         request = {"text": text, "source": "", "options": {"num_warps": 4}, "args": arguments, "constants": {}}
         self.stream.put(Command.KERNEL, json.dumps(request).encode())
         self.stream.flush()
-        asked, _ = frames.receive(self.control)
+        self.compile(frames.receive(self.control)[0])
+        return dict(frames.receive(self.sock)[0])
+
+    def compile(self, asked: dict[str, Any]) -> None:
         made = compile_with_triton(self.target, asked)
         answer = {"kernel": asked["compile"], "name": made.name, "shared": made.shared, "facts": made.facts}
         frames.send(self.control, answer, [made.binary])
-        return dict(frames.receive(self.sock)[0])
 
     def double(self, number: int, source: int, target: int, count: int, far: int = 0) -> None:
         head = LAUNCH.pack(number, -(-count // BLOCK), 1, 1, 7, 4)
@@ -112,7 +114,11 @@ class Wall:
     def end(self, *storages: tuple[int, int]) -> tuple[dict[str, Any], memoryview]:
         self.stream.flush()
         frames.send(self.control, {"do": "end", "storages": storages, "outputs": []})
-        return frames.receive(self.control)
+        while True:
+            header, payload = frames.receive(self.control)
+            if "compile" not in header:
+                return header, payload
+            self.compile(header)
 
 
 def pretended() -> CudaEngine:

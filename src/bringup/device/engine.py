@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from bringup.device.memory import Block
 
+FENCE = "fence"
+"""Mode of a call, and option of a kernel's text: each access is checked against its argument, by the kernel itself."""
+
 FaultKind = Literal["fault", "launch", "memory", "time", "lost"]
 
 

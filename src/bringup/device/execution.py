@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,7 +26,7 @@ from bringup.device.checks import (
     unpack_upload,
 )
 from bringup.device.choices import Said
-from bringup.device.engine import Call, Engine, Fault, Kernel
+from bringup.device.engine import FENCE, Call, Engine, Fault, Kernel
 from bringup.device.memory import (
     WRITER,
     Block,
@@ -109,9 +109,13 @@ class Execution:
 
     def __init__(
         self, engine: Engine, memory: Memory, launchers: Mapping[int, Launcher], mode: dict[str, Any],
-        error: dict[str, Any] | None = None,
+        error: dict[str, Any] | None = None, fence: Callable[[Launcher], Launcher] | None = None,
     ) -> None:  # fmt: skip
-        """Run in `memory`, which is empty; `error`: what went wrong before the call has begun."""
+        """Run in `memory`, which is empty; `error`: what went wrong before the call has begun.
+
+        `fence` gives kernels in which each access is checked, for engines that check none (mode `fence`).
+        """
+        self._fence = fence if mode.get(FENCE) and not engine.exact else None
         self.engine, self.memory, self.launchers, self.mode = engine, memory, launchers, mode
         self.account = Account()
         self.texts = _Texts()
@@ -328,8 +332,9 @@ class Execution:
                 launcher.digest, str(facts.get("canonical") or launcher.text["text"])
             )
         account.check_host_bytes(self.allowance)
+        loaded = launcher.loaded if self._fence is None else self._fence(launcher).loaded
         call = Call(
-            launcher.loaded, (grid[0], grid[1], grid[2]), launcher.names, launcher.kinds, values, blocks,
+            loaded, (grid[0], grid[1], grid[2]), launcher.names, launcher.kinds, values, blocks,
             launcher.constants,
         )  # fmt: skip
         printed = self.engine.launch(call)

@@ -16,11 +16,12 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bringup.device import frames
 from bringup.device.account import READS, STREAM, Broken
-from bringup.device.engine import Engine, Fault, Kernel
+from bringup.device.engine import FENCE, Engine, Fault, Kernel
 from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
 from bringup.device.memory import Memory
 from bringup.device.reach import marks_by_base
@@ -77,7 +78,7 @@ class Machine:
         self.waited = 0.0  # seconds that the guest has waited for the device
         self.also: list[dict[str, Any]] = []
         self.checked = 0  # bytes of these
-        self.execution = Execution(self.engine, self.memory, self.launchers, mode, self.before)
+        self.execution = Execution(self.engine, self.memory, self.launchers, mode, self.before, self._fenced)
         self.started = self.returned = False
         self.transcript = Transcript((), self.launchers)
         self.answers: list[bytes] = []  # to reads
@@ -403,6 +404,8 @@ class Machine:
 
     def _kernel(self, body: memoryview) -> Answer:
         request = _request(body)
+        if not isinstance(request["options"], dict) or FENCE in request["options"]:
+            raise Malformed("options that are none of a launch's")
         refusal = self.compile(request)
         if refusal is not None:
             return refusal, b""
@@ -426,6 +429,16 @@ class Machine:
                 kernel = Kernel(bytes(binary), header["name"], int(header["shared"]), header["facts"])
                 self.loaded[digest] = kernel, self.engine.load(kernel)
         return self.refused.get(digest)
+
+    def _fenced(self, launcher: Launcher) -> Launcher:
+        """The same kernel, compiled so that each access is checked. Raises Fault where it cannot be."""
+        text = {**launcher.text, "options": {**launcher.text["options"], FENCE: True}}
+        refusal = self.compile(text)
+        if refusal is not None:
+            name = launcher.kernel.name
+            raise Fault("launch", f"kernel '{name}' cannot be checked for where it goes: {refusal['short']}")
+        kernel, loaded = self.loaded[frames.digest(text)]
+        return replace(launcher, kernel=kernel, loaded=loaded)
 
     def launcher(self, request: dict[str, Any]) -> Launcher:
         """How a kernel that is loaded is launched. Raises Malformed where the text has other arguments."""

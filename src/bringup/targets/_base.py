@@ -32,6 +32,7 @@ class Target(Protocol):
     subnormals: bool
     compile_for: tuple[str, ...]  # toolchains that also compile every launched kernel unless the run says otherwise
     worker_paths: tuple[str, ...]  # files and folders that guests and compilers may read, beside Python's own
+    fences: bool  # whether `compile_text` takes the option `fence`, which the device itself does not need
     clock: Literal["device", "model"]  # whose time launches take: a device's, or a model's, the same in every run
 
     def dialect(self) -> Dialect:
@@ -105,6 +106,7 @@ class TargetDefaults:
     subnormals = True
     compile_for: tuple[str, ...] = ()
     worker_paths: tuple[str, ...] = ()
+    fences = False
     clock: Literal["device", "model"] = "device"
 
     def profiles(self) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bringup.device import Kernel
+from bringup.device.engine import FENCE
+from bringup.targets._fence import fenced
 from bringup.targets._resources import resources_of
 
 # Options of a launch that its author may choose. Paths, assembler flags and the like are not among them.
@@ -132,6 +134,11 @@ def compile_with_triton(
         raise RuntimeError(f"kernel '{name}': {foreign.group()} is not of Triton's language")
     if len(_ENTRY.findall(bare)) > 1:
         raise RuntimeError(f"the text holds other kernels beside '{name}'")
+    refuse_addresses(module.str_nodebug())
+    facts = {**facts_of(module), "prints": bool(_PRINTS.search(text))}
+    if request["options"].get(FENCE):
+        text, accesses = fenced(module)
+        facts["fence"] = [[one.argument, one.what, one.line] for one in accesses]
     options = {key: value for key, value in request["options"].items() if key in OPTIONS and value is not None}
     with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
         file.write(text)
@@ -140,8 +147,6 @@ def compile_with_triton(
     finally:
         os.unlink(file.name)
     metadata = compiled.metadata
-    refuse_addresses(module.str_nodebug())
-    facts = {**facts_of(module), "prints": bool(_PRINTS.search(text))}
     for key in _FACTS:
         facts[key] = getattr(metadata, key, None)
     if resources:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bringup.device import Call, Fault, Kernel, Stopwatch, space
-from bringup.device.engine import FaultKind
+from bringup.device.engine import FENCE, FaultKind
 from bringup.device.memory import Block
+from bringup.targets import _fence
 from bringup.targets._cuda_driver import OUT_OF_MEMORY, WARP, CudaError, Driver, Function, captured
 
 WIPED = 0xFF  # bytes of memory that nobody has
@@ -69,6 +70,8 @@ class _Loaded:
     prints: bool
     scratch: tuple[tuple[int, int], ...]
     """Bytes a block of threads, alignment: of the global and the profiler's scratch memory."""
+    fence: tuple[tuple[int, str, int], ...] | None = None
+    """Of a fenced kernel: the pointer, kind and line of each access."""
     function: Function | None = None
     refusal: str = ""
     slots: dict[int, tuple[Any, Any]] = field(default_factory=dict)
@@ -214,6 +217,7 @@ class CudaEngine:
             kernel.name, kernel.shared, WARP * int(facts.get("num_warps") or 4), int(facts.get("num_ctas") or 1),
             bool(facts.get("launch_cooperative_grid")), bool(facts.get("prints")),
             tuple((int(size), int(align)) for size, align in sizes),
+            None if (fence := facts.get(FENCE)) is None else tuple((int(a), str(w), int(n)) for a, w, n in fence),
         )  # fmt: skip
         if self._lost is not None:
             return loaded  # nobody will launch it: this process is replaced
@@ -253,9 +257,14 @@ class CudaEngine:
         slots, parameters = self._pack(loaded, call)
         if 0 in grid:
             return ""
+        seen = None
+        own = len(call.values)
+        if loaded.fence is not None:
+            seen = self._scratch(_fence.BUFFER, 1).zero_()
+            own = self._enclose(slots, call, seen)
         programs = grid[0] * grid[1] * grid[2] * loaded.ctas
         scratch = []
-        for position, (size, align) in enumerate(loaded.scratch, len(call.values)):
+        for position, (size, align) in enumerate(loaded.scratch, own):
             slots[position] = 0
             if size:
                 memory = self._scratch(size * programs, align)
@@ -269,7 +278,42 @@ class CudaEngine:
         for memory in scratch:  # the allocator gives it to nobody before the stream has come to here
             with self._torch("wiping"):
                 memory.fill_(WIPED)
+        if seen is not None:
+            self._look(loaded, call, seen)
         return printed
+
+    def _enclose(self, slots: Any, call: Call, seen: Any) -> int:
+        """Tell a fenced kernel where each of its pointers may go; returns the number of parameters so far."""
+        position = len(call.values)
+        for kind, block in zip(call.kinds, call.blocks, strict=True):
+            if kind.startswith("*"):
+                low = 0 if block is None else block.real.address
+                slots[position], slots[position + 1] = low, low + (0 if block is None else block.nbytes)
+                position += 2
+        slots[position] = seen.data_ptr()
+        return position + 1
+
+    def _look(self, loaded: _Loaded, call: Call, seen: Any) -> None:
+        """Wait for a fenced kernel, and raise the fault of an access that left its argument."""
+        import torch
+
+        assert loaded.fence is not None
+        self.synchronize()
+        with self._torch("what a kernel did"):
+            number = int(seen[:4].view(torch.int32).item())
+        if not number:
+            return
+        argument, what, line = loaded.fence[number - 1]
+        pointers = [place for place, kind in enumerate(call.kinds) if kind.startswith("*")]
+        place = pointers[argument]
+        block = call.blocks[place]
+        where = "nothing, it is null" if block is None else block.describe()
+        at = f", line {line}" if line else ""
+        raise Fault(
+            "fault",
+            f"kernel '{loaded.name}'{at}: a {_WORDS[what]} through '{call.names[place]}' leaves its memory: {where}",
+            f"kernel '{loaded.name}'{at}: a {_WORDS[what]} through '{call.names[place]}' leaves its memory",
+        )
 
     def prepare(self, call: Call) -> Callable[[], object]:
         """A function that queues a launch again, with parameters and scratch memory of its own."""
@@ -311,7 +355,8 @@ class CudaEngine:
 
     def _pack(self, loaded: _Loaded, call: Call) -> tuple[Any, Any]:
         """Put the arguments into their slots; behind them are the pointers to scratch memory."""
-        slots, parameters = loaded.parameters(len(call.values) + len(loaded.scratch))
+        more = 0 if loaded.fence is None else 2 * sum(kind.startswith("*") for kind in call.kinds) + 1
+        slots, parameters = loaded.parameters(len(call.values) + more + len(loaded.scratch))
         for position, (value, block) in enumerate(zip(call.values, call.blocks, strict=True)):
             if isinstance(value, bytes):
                 slots[position] = int.from_bytes(value, "little")
@@ -436,6 +481,7 @@ class CudaEngine:
         return self._lost is not None
 
 
+_WORDS = {"load": "load", "store": "store", "atomic_rmw": "read and write", "atomic_cas": "compare and swap"}
 _SCRATCH = ("global", "profile")  # in the order of the compiled kernel's last parameters
 
 

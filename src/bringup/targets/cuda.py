@@ -40,6 +40,7 @@ class CudaTarget(TargetDefaults):
     subnormals = False
     features: frozenset[str] = frozenset()  # Triton has no complex numbers, whatever the device can do
     compile_for: tuple[str, ...] = ()  # the launch itself compiles
+    fences = True
 
     def __init__(self, profile: str | None = None) -> None:
         """Make the target for device number `profile` (default 0)."""

@@ -9,6 +9,7 @@ from bringup.judge.guards._base import Check, Guard, Rerun, RuleOfStream, spread
 from bringup.judge.guards.compared import Aliasing, Launches, Mutation, Outputs, Provenance
 from bringup.judge.guards.contents import Contents
 from bringup.judge.guards.everyday import Everyday
+from bringup.judge.guards.fenced import Fenced
 from bringup.judge.guards.fresh import Fresh, Near
 from bringup.judge.guards.numbers import Numbers
 from bringup.judge.guards.rehearsed import Rehearsed
@@ -21,7 +22,7 @@ from bringup.judge.guards.shuffled import Shuffled
 RULES: tuple[type[RuleOfStream], ...] = (Reads, HostBytes, Stream, State)
 CHECKS: tuple[type[Check], ...] = (Provenance, Outputs, Mutation, Aliasing, Launches)
 RERUNS: tuple[type[Rerun], ...] = (
-    Fresh, Near, Repeat, Relaid, Shared, Contents, Everyday, Numbers, Shuffled, Rehearsed,
+    Fresh, Near, Repeat, Fenced, Relaid, Shared, Contents, Everyday, Numbers, Shuffled, Rehearsed,
 )  # fmt: skip
 GUARDS: tuple[type[Guard], ...] = (*RULES, *CHECKS, *RERUNS)
 ALWAYS = (Stream.id, State.id)
