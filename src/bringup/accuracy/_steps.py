@@ -89,6 +89,10 @@ class Steps(TorchDispatchMode):  # type: ignore[misc]  # untyped in PyTorch
         self._draw, self._step = draw, 0
         self._lengths: dict[Any, list[float]] = {}
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, which takes seconds
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operator of ATen or of what its decompositions are made of."""
         kwargs = kwargs or {}

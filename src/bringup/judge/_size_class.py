@@ -30,6 +30,10 @@ class _Count(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self.elements = 0
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, which takes seconds
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         self.elements += sum(tensor.numel() for _, tensor in _codec.tensors_of(result, ""))
