@@ -401,6 +401,14 @@ def test_the_command_judges_by_default_and_prints_what_failed(tmp_path: Path, ju
     assert "publish" in output
 
 
+def test_without_a_gate_nobody_is_trusted_and_the_headline_says_why(tmp_path: Path, judges: list[Judge]) -> None:
+    (tmp_path / "abs.py").write_text(SOURCE)
+    judges.append(Judge())
+    arguments = ("--library", str(tmp_path), "--no-lint", "--target", "vpe:pe64", "--out", str(tmp_path / "out"))
+    _, output = run(*arguments, "--no-gate")
+    assert "without a judged gate; the audit passed by 1 of 1 candidates on vpe:pe64" in output
+
+
 def test_the_command_says_what_the_judge_failed_on(tmp_path: Path, judges: list[Judge]) -> None:
     for name in ("abs", "sin"):
         (tmp_path / f"{name}.py").write_text(SOURCE)

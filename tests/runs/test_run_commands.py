@@ -81,7 +81,8 @@ def test_names_and_notes(bringup, tmp_path):
     assert err.startswith("error: ")
     assert err.count("\n") == 1
     code, out, _ = bringup("record", "first-try", "kept", "--uncovered", "--json")
-    assert json.loads(out) == {"directory": "kept", "operators": ["op000"]}
+    assert json.loads(out) == {"directory": "kept", "operators": ["op000"], "replaced": []}
+    assert "in place of what was there: op000" in bringup("record", "first-try", "kept", "--uncovered")[1]
     code, _, err = bringup(*start_one, "--name", "a/b")
     assert code == 2
     assert "is no name for a run" in err

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from bringup.audit import AuditRecord, Options, Subject, Subjects
 
+UNJUDGED = "gate not judged"  # the standing of one that passes the audit, which is all that was asked
 STYLES = {
     "trusted": "green",
     "failed": "red",
@@ -129,10 +130,12 @@ def print_audit(records: Mapping[str, AuditRecord], left_out: Mapping[str, str],
         if record.standing in {"failed", "not covered", "not judged"}:
             _print_failure(record, console)
     console.print()
-    headline = Text(f"trusted {totals.standings.get('trusted', 0)} of {totals.candidates} candidates", style="bold")
+    told = "trusted" if "trusted" in totals.standings or UNJUDGED not in totals.standings else UNJUDGED
+    words = "trusted" if told == "trusted" else "without a judged gate; the audit passed by"
+    headline = Text(f"{words} {totals.standings.get(told, 0)} of {totals.candidates} candidates", style="bold")
     headline.append(f" on {target}", style="default")
     for standing, count in totals.standings.items():
-        if standing != "trusted":
+        if standing != told:
             headline.append(f", {count} {standing}", style=STYLES[standing])
     console.print(headline)
     console.print(

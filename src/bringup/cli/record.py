@@ -24,12 +24,17 @@ def record(
     json_output: JsonOption = False,
 ) -> None:
     """Write the dialogs of a run, prompts' digests and replies as they happened, to a set of recordings."""
+    from bringup.files import file_stem
     from bringup.runs.recordings import record_run
     from bringup.store import default_root, find_run, open_run
 
+    before = {path.stem for path in directory.glob("*.jsonl")}
     with open_run(find_run(run, runs_dir or default_root())) as opened:
         names = record_run(opened, directory, operators=ops or (), covered_only=not uncovered)
+    replaced = [name for name in names if file_stem(name) in before]
     if json_output:
-        print_json({"directory": str(directory), "operators": list(names)})
+        print_json({"directory": str(directory), "operators": list(names), "replaced": replaced})
         return
     typer.echo(f"{len(names)} operators recorded in {directory}: replay with --client recorded --ops recorded")
+    if replaced:
+        typer.echo(f"in place of what was there: {', '.join(replaced)}")
