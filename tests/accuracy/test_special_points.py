@@ -191,3 +191,16 @@ def test_what_an_integer_cannot_hold_may_become_any(name: str) -> None:
     found, y = limit(name, lambda given: given.to(dtype), edge)
     held = {"short": 2, "byte": 7, "long": 7}.get(name, 5)
     assert int(found.wrong(y, y + 1).sum()) == held
+
+
+def test_a_running_product_may_lose_what_subnormal_numbers_lose_and_no_more() -> None:
+    x = torch.tensor([1e-20, 1e-20, 3e-5, 2.5, 2.5, 2.5, 1e30, 2.0])
+    found, y = limit("cumprod", torch.cumprod, x, 0)
+    rounded = x.clone()
+    for place in range(1, len(x)):
+        rounded[place] = rounded[place - 1] * x[place]  # each step in float32
+    assert not found.wrong(y, rounded).any()
+    assert bool(found.wrong(y, torch.where(y.abs() > 1e-39, y * (1 + 1e-5), y)).any())
+    plain, z = limit("cumprod", torch.cumprod, torch.full((20,), 1.5), 0)
+    assert plain.wrong(z, z * (1 + 1e-5)).all()
+    assert "its terms" not in plain.words

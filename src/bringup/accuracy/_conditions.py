@@ -18,6 +18,8 @@ from bringup.accuracy._twin import Change, Twin, copy_arguments, leaves, perturb
 
 STEP = 2.0**-20  # relative; far above the rounding of float64, small enough for the change to be linear
 UNIT = 2.0**-24  # unit roundoff of float32
+SMALLEST_STEP = 2.0**-149  # between subnormal numbers of float32
+SMALLEST_NORMAL = 2.0**-126
 DRAWS = 4
 _FACTORS = ("alpha", "beta")
 _TRIPLET = ("anchor", "positive", "negative", "margin", "p", "eps", "swap", "size_average", "reduce", "reduction")
@@ -276,7 +278,29 @@ def _clamped_logit(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return torch.where(_wide(_argument(args, kwargs, 0, "input", "self")) > 1 - eps, 1 / eps, 0.0).double()
 
 
+def _running_product(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What is lost where a running product is no normal number: a step of the grid, times what comes after it.
+
+    Backward error analysis of products (Higham 2002, section 3.1) has no underflow; this adds it, factor by factor.
+    """
+    data, dim = _wide(args[0]), int(_argument(args, kwargs, 1, "dim"))
+    if kwargs.get("mask") is not None:
+        data = data.where(kwargs["mask"].broadcast_to(data.shape), torch.ones_like(data))
+    if not data.dim() or not data.numel():
+        return 0.0
+    small = data.cumprod(dim).abs() < SMALLEST_NORMAL
+    if not bool(small.any()):
+        return 0.0
+    lost = torch.zeros_like(data.select(dim, 0))
+    rows = []
+    for factor, tiny in zip(data.abs().unbind(dim), small.unbind(dim), strict=True):
+        lost = lost * factor + tiny
+        rows.append(lost)
+    return torch.stack(rows, dim).nan_to_num(nan=0.0, posinf=0.0) * SMALLEST_STEP / UNIT
+
+
 SIZES: Mapping[str, Sizes] = {
+    "running_product": _running_product,
     "clamped_logit": _clamped_logit,
     "cosine": _cosine,
     "sine": _sine,

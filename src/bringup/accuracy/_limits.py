@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
-from bringup.accuracy._conditions import SIZES, UNIT, absolute, common_divisor, counts, root, spread
+from bringup.accuracy._conditions import SIZES, SMALLEST_STEP, UNIT, absolute, common_divisor, counts, root, spread
 from bringup.accuracy._factors import Functions, functions_of, units
 from bringup.accuracy._flushing import FLUSHED, SMALLEST, called, flushed_arguments, same_kind
 from bringup.accuracy._numbers import FLOATS, PRECISION, overflow_from, ulp, unit
@@ -21,7 +21,6 @@ from bringup.accuracy._table import Rule, rule_of
 from bringup.accuracy._twin import Twin, held, leaves, with_epsilon
 from bringup.errors import EnvironmentFault
 
-SMALLEST_STEP = 2.0**-149  # between subnormal numbers of float32
 LOST_SQUARES = 2.0**-63 * math.sqrt(2)  # a root of n / (n - 1) squares that are no normal numbers of float32, 2**-126
 # The twin in float64 is itself rounded; so much of a unit of float32 is allowed beyond every bound.
 SLACK = 2.0**-16
