@@ -12,6 +12,7 @@ from bringup.vpe.layout import FaultKind
 from bringup.vpe.llvm_text import Int
 from bringup.vpe.lower.affine import Expr
 from bringup.vpe.lower.core import WIDTH, Lowering
+from bringup.vpe.lower.elementwise import canonical, number
 from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported
 from bringup.vpe.lower.lanes import REGISTER, STORED, V
 from bringup.vpe.lower.plan import _constant
@@ -342,15 +343,12 @@ def _rmw(low: Lowering, op: Op, kind: str, pointer: str, value: V) -> str:
     f.label(head)
     seen = f.emit(f"load {bits}, ptr {slot}")
     old = V(seen if register == bits else f.emit(f"bitcast {bits} {seen} to {register}"), elem)
-    operation = {
-        "fadd": None,
-        "max": "llvm.maxnum",
-        "fmax": "llvm.maxnum",
-        "min": "llvm.minnum",
-        "fmin": "llvm.minnum",
-    }[kind]
     lanes = low.one
-    new = lanes.in_f32(lambda v: lanes.call(operation, v) if operation else lanes.op("fadd", v), [old, value])
+    if kind == "fadd":
+        new = lanes.in_f32(lambda v: lanes.op("fadd", v), [old, value])
+    else:
+        new = lanes.in_f32(lambda v: number(lanes, v, larger=kind.endswith("max")), [old, value])
+    new = canonical(lanes, new)
     name = new.name if register == bits else f.emit(f"bitcast {register} {new.name} to {bits}")
     pair = f.emit(f"cmpxchg ptr {pointer}, {bits} {seen}, {bits} {name} acq_rel acquire")
     f.do(f"store {bits} {f.emit(f'extractvalue {{ {bits}, i1 }} {pair}, 0')}, ptr {slot}")

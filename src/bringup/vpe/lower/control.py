@@ -90,7 +90,7 @@ class _Carried:
             low.f.do(f"store {type_} {name}, ptr {slot}")
         for source_pointer, arg, nbytes in tensors:
             low.f.do(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {low.address(low.buffers[arg])}, ptr align 64 "
+                f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {low.address(low.buffers[arg])}, ptr align 1 "
                 f"{source_pointer}, i64 {nbytes}, i1 false)"
             )
         for offset in taken:

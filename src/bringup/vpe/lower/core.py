@@ -12,7 +12,7 @@ from bringup.vpe import layout as L
 from bringup.vpe.ir import Block, Func, Module, Op, Value
 from bringup.vpe.llvm_text import Function, Unit
 from bringup.vpe.lower.affine import Expr
-from bringup.vpe.lower.elementwise import ELEMENTWISE
+from bringup.vpe.lower.elementwise import CANONICAL, ELEMENTWISE
 from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported, convert
 from bringup.vpe.lower.lanes import REGISTER, STORED, Lanes, V
 from bringup.vpe.lower.owners import Owners
@@ -301,9 +301,9 @@ class Lowering:
     def put(self, value: Value, pointer: str) -> None:
         """Write a tensor into dense memory, by copying if it already lies in local memory."""
         if self.plan.is_buffer(value):
-            source = self.buffer(value)
+            source = self.buffer(value)  # a window lies in device memory, where its elements are aligned and no more
             self.f.do(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {pointer}, ptr align 64 {source}, i64 "
+                f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {pointer}, ptr align 1 {source}, i64 "
                 f"{value.type.nbytes}, i1 false)"
             )
         else:
@@ -331,7 +331,11 @@ class Lowering:
 
     def count_op(self, op: Op) -> None:
         """Add an operation's work to the block's static counts."""
-        if not op.results or not any(value.type.is_tensor for value in (*op.results, *op.operands)):
+        if (
+            op.name == CANONICAL
+            or not op.results
+            or not any(value.type.is_tensor for value in (*op.results, *op.operands))
+        ):
             return
         type_ = (
             op.operands[0] if op.name in ("tt.reduce", "tt.scan", "arith.cmpf", "arith.cmpi") else op.results[0]
@@ -362,7 +366,7 @@ class Lowering:
     def count_in(self, op: Op) -> None:
         """From here on count in the row of an operation's line (in a copy of the kernel that counts by line)."""
         rows = self.shared.rows
-        if rows is None:
+        if rows is None or op.name == CANONICAL:
             return
         row = rows.get(op, 0)
         if row != self.row:

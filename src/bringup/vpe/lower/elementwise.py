@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bringup.vpe.ir import Op
-from bringup.vpe.lower.lanes import FP8, INT_BITS, Lanes, V
+from bringup.vpe.lower.lanes import FP8, INT_BITS, Lanes, V, bits_literal
 
 _INT = {
     "arith.addi": "add", "arith.subi": "sub", "arith.muli": "mul", "arith.andi": "and", "arith.ori": "or",
@@ -19,10 +19,8 @@ _FLOAT = {
     "tt.precise_divf": "fdiv",
 }
 _MINMAX_INT = {"arith.maxsi": "smax", "arith.minsi": "smin", "arith.maxui": "umax", "arith.minui": "umin"}
-_MINMAX_FLOAT = {
-    "arith.maximumf": "llvm.maximum", "arith.minimumf": "llvm.minimum", "arith.maxnumf": "llvm.maxnum",
-    "arith.minnumf": "llvm.minnum",
-}  # fmt: skip
+_MINMAX_NAN = {"arith.maximumf": "llvm.maximum", "arith.minimumf": "llvm.minimum"}
+_MINMAX_NUMBER = {"arith.maxnumf": True, "arith.minnumf": False}
 _UNARY = {
     "math.sqrt": "llvm.sqrt", "tt.precise_sqrt": "llvm.sqrt", "math.floor": "llvm.floor", "math.ceil": "llvm.ceil",
     "math.absf": "llvm.fabs", "math.trunc": "llvm.trunc", "math.round": "llvm.round",
@@ -48,15 +46,19 @@ SPECIAL = {
 """Operations that the special function unit does."""
 
 ELEMENTWISE = {
-    *_INT, *_FLOAT, *_MINMAX_INT, *_MINMAX_FLOAT, *_UNARY, *FUNCTIONS,
+    *_INT, *_FLOAT, *_MINMAX_INT, *_MINMAX_NAN, *_MINMAX_NUMBER, *_UNARY, *FUNCTIONS,
     "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.ceildivsi", "arith.ceildivui",
     "arith.floordivsi",
     "arith.shli", "arith.shrsi", "arith.shrui", "arith.remf", "arith.negf", "arith.cmpi", "arith.cmpf", "arith.select",
     "arith.extsi", "arith.extui", "arith.trunci", "arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp",
     "arith.fptosi", "arith.fptoui", "arith.bitcast", "arith.index_cast", "arith.index_castui", "math.absi", "math.fma",
     "math.ctpop", "math.ctlz", "math.cttz", "tt.bitcast", "tt.fp_to_fp", "tt.int_to_ptr", "tt.ptr_to_int", "tt.addptr",
-    "tt.mulhiui", "tt.clampf", "tt.extern_elementwise",
+    "tt.mulhiui", "tt.clampf", "tt.extern_elementwise", "vpe.canonical",
 }  # fmt: skip
+
+CANONICAL = "vpe.canonical"
+"""Any NaN becomes one; made by `nans`, in no text, and work that the chip does not have."""
+NAN = {"f16": 0x7E00, "bf16": 0x7FC0, "f32": 0x7FC00000, "f64": 0x7FF8 << 48}
 
 Call = Callable[[Lanes, str, list[V], str], V]
 """How to call a function of the special-function library: (lanes, name, arguments, result element) -> value."""
@@ -84,8 +86,10 @@ def _apply(lanes: Lanes, op: Op, args: list[V], call: Call) -> V:
         return lanes.op(_INT[name], args)
     if name in _FLOAT:
         return lanes.in_f32(lambda values: lanes.op(_FLOAT[name], values), args)
-    if name in _MINMAX_FLOAT:
-        return lanes.in_f32(lambda values: lanes.call(_MINMAX_FLOAT[name], values), args)
+    if name in _MINMAX_NAN:
+        return lanes.in_f32(lambda values: lanes.call(_MINMAX_NAN[name], values), args)
+    if name in _MINMAX_NUMBER:
+        return lanes.in_f32(lambda values: number(lanes, values, larger=_MINMAX_NUMBER[name]), args)
     if name in _UNARY:
         return lanes.in_f32(lambda values: lanes.call(_UNARY[name], values), args)
     if name in FUNCTIONS:
@@ -289,8 +293,33 @@ def _mulhiui(lanes: Lanes, op: Op, args: list[V], call: Call) -> V:
 
 def _clampf(lanes: Lanes, op: Op, args: list[V], call: Call) -> V:
     all_nan = "all" in op.attrs.get("propagateNan", "none")
-    low, high = ("llvm.maximum", "llvm.minimum") if all_nan else ("llvm.maxnum", "llvm.minnum")
-    return lanes.in_f32(lambda v: lanes.call(high, [lanes.call(low, [v[0], v[1]]), v[2]]), args)
+    if all_nan:
+        return lanes.in_f32(lambda v: lanes.call("llvm.minimum", [lanes.call("llvm.maximum", v[:2]), v[2]]), args)
+    return lanes.in_f32(lambda v: number(lanes, [number(lanes, v[:2], larger=True), v[2]], larger=False), args)
+
+
+def number(lanes: Lanes, values: list[V], *, larger: bool) -> V:
+    """The larger or smaller of two numbers, the other where one is NaN; of zeros +0 is larger than -0.
+
+    LLVM's `maxnum` leaves open which zero it gives, and what a signalling NaN does.
+    """
+    a, b = lanes.unify(values)
+    bits = "i32" if a.elem == "f32" else "i64" if a.elem == "f64" else "i16"
+    parts = [lanes.bitcast(value, bits) for value in (a, b)]
+    same = lanes.bitcast(lanes.op("and" if larger else "or", parts), a.elem)
+    chosen = lanes.select(lanes.op("fcmp ogt" if larger else "fcmp olt", [a, b], "i1"), a, b)
+    chosen = lanes.select(lanes.op("fcmp oeq", [a, b], "i1"), same, chosen)
+    return lanes.select(lanes.op("fcmp uno", [b, b], "i1"), a, chosen)
+
+
+def canonical(lanes: Lanes, value: V) -> V:
+    """The value, or the one NaN of its format."""
+    wide = value if value.elem == "f16" else lanes.widen(value)
+    if value.elem in FP8:
+        nan = V(str(-128 if FP8[value.elem].unsigned_zero else 0x7F), value.elem)
+    else:
+        nan = V(bits_literal(NAN[value.elem], value.elem), value.elem)
+    return lanes.select(lanes.op("fcmp uno", [wide, wide], "i1"), nan, value)
 
 
 def _remf(lanes: Lanes, op: Op, args: list[V], call: Call) -> V:
@@ -355,7 +384,7 @@ _TABLE: dict[str, Callable[[Lanes, Op, list[V], Call], V]] = {
     "arith.fptosi": _float_to_int(True), "arith.fptoui": _float_to_int(False),
     "arith.bitcast": _bitcast, "tt.bitcast": _bitcast, "tt.int_to_ptr": _same, "tt.ptr_to_int": _same,
     "tt.addptr": _addptr, "tt.mulhiui": _mulhiui, "tt.clampf": _clampf, "math.absi": _bits("llvm.abs"),
-    "math.fma": _fma,
+    "math.fma": _fma, CANONICAL: lambda lanes, op, args, call: canonical(lanes, args[0]),
     "math.ctpop": _bits("llvm.ctpop"), "math.ctlz": _bits("llvm.ctlz"), "math.cttz": _bits("llvm.cttz"),
     "tt.extern_elementwise": _extern,
 }  # fmt: skip

@@ -13,6 +13,7 @@ from bringup.vpe.lower.core import Lowering, Shared
 from bringup.vpe.lower.elementwise import ELEMENTWISE, apply
 from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported, zero_text
 from bringup.vpe.lower.lanes import REGISTER, STORED, Lanes, V
+from bringup.vpe.lower.nans import settle
 from bringup.vpe.lower.owners import Owners
 from bringup.vpe.lower.plan import LAYOUT
 
@@ -251,6 +252,7 @@ def lower(
     Raises:
         Unsupported: an operation that has no lowering.
     """
+    settle(module)
     unit = Unit(module.kernel.name)
     shared = Shared(unit, module, call, Owners(module), dump_site=dump_site, rows=rows)
     unit.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")

@@ -6,11 +6,13 @@ process has them at another distance.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from bringup.vpe.ir import Func, Module, Op, Value
 
-_KEEPING = (
-    "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.bitcast", "tt.reshape", "tt.trans", "tt.unsplat",
-)  # fmt: skip
+_KEEPING = frozenset(
+    {"tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.bitcast", "tt.reshape", "tt.trans", "tt.unsplat"}
+)
 
 
 class Owners:
@@ -56,7 +58,8 @@ class Owners:
         seen, left, found = {pointer}, [pointer], set[int | None]()
         while left:
             one = left.pop()
-            before = self._returned(one) if one.op is not None and one.op.name == "tt.call" else _before(one)
+            called = one.op is not None and one.op.name == "tt.call"
+            before = self._returned(one) if called else sources(one, _KEEPING)
             if not before:
                 found |= self._arguments.get(one, {None})
             left += [other for other in before if other not in seen]
@@ -71,14 +74,17 @@ class Owners:
         return [op.operands[value.index] for op in ends]
 
 
-def _before(value: Value) -> list[Value]:
-    """The values of which one is what a pointer was, but for what was added to it; [] where it begins here."""
+def sources(value: Value, keeping: Collection[str]) -> list[Value]:
+    """The values of which one is what a value was, through choices, branches and loops; [] where it begins here.
+
+    `keeping`: operations whose results are their first operand's, but for what was added.
+    """
     op = value.op or value.arg_of
     if op is None or any(region.others for region in op.regions):
         return []
     if value.op is None:
         return _before_argument(op, value)
-    if op.name in _KEEPING:
+    if op.name in keeping:
         return op.operands[:1]
     if op.name == "arith.select":
         return op.operands[1:]
