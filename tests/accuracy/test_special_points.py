@@ -202,5 +202,5 @@ def test_a_running_product_may_lose_what_subnormal_numbers_lose_and_no_more() ->
     assert not found.wrong(y, rounded).any()
     assert bool(found.wrong(y, torch.where(y.abs() > 1e-39, y * (1 + 1e-5), y)).any())
     plain, z = limit("cumprod", torch.cumprod, torch.full((20,), 1.5), 0)
-    assert plain.wrong(z, z * (1 + 1e-5)).all()
+    assert plain.wrong(z, z * (1 + 1e-3)).all()
     assert "its terms" not in plain.words

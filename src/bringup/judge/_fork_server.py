@@ -154,9 +154,11 @@ def _referee(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
 
 def _guests(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
     """Fork guests: no GPU is visible to them, and the range of their handles has no access right."""
+    from bringup.judge._imported import import_all
     from bringup.judge._worker import Guests
 
     os.environ.update(HIDDEN)
+    import_all()
     guests = Guests(target)
     _plain_world(target)
     gc.freeze()

@@ -55,7 +55,7 @@ class Launch:
             buffers.append(buffer)
         if self.function.follows:
             buffers += memory.others(buffers)
-        launch.run(self.function, self.launcher.profile, self.grid, self.launcher, packed, buffers)
+        launch.run(self.function, self.launcher.profile, self.grid, self.launcher, packed, buffers, silent=True)
 
 
 class Replays:

@@ -223,6 +223,7 @@ def _grid(profile: Profile, name: str, grid: tuple[int, int, int]) -> int:
 def run(
     kernel: LoadedKernel, profile: Profile, grid: tuple[int, int, int], launcher: Named, packed: Array,
     buffers: list[memory.Buffer | None], budget: Budget | None = None, at_once: int | None = None,
+    *, silent: bool = False,
 ) -> None:  # fmt: skip
     """Run all programs of a launch: arguments packed in eight bytes each, a buffer (or None) for each pointer.
 
@@ -301,7 +302,7 @@ def run(
     if kernel.lines:
         stats.lines, stats.per_line = kernel.lines, rows
     state.record(stats)
-    if kernel.prints:
+    if kernel.prints and not silent:
         from bringup.vpe.prints import show
 
         show(kernel, grid, [worker.prints for worker in workers])

@@ -53,7 +53,7 @@ class Sandbox:
     world: World
     without: frozenset[str] = frozenset()  # for tests: `namespaces`, `mounts`, `proc`, `landlock`, `seccomp`, `user`
     blind: bool = False
-    """Workers see nothing that they inherit: no /proc of their own, no priorities, affinities and limits."""
+    """Workers see nothing that they inherit: no files but their scratch, no priorities, affinities and limits."""
 
 
 class SandboxFault(Exception):
@@ -253,9 +253,11 @@ class _Init:
         facts.on["limits"] = "setrlimit"
         facts.on["memory"] = "watched by init"
         if self.sandbox.blind and self.has_world:
-            with contextlib.suppress(OSError):
-                _mounts.without_proc()
-                facts.on["proc"] = "not there"
+            try:
+                _mounts.without(("/proc", *self.sandbox.world.trees))
+                facts.on["proc"] = facts.on["files"] = "not there"
+            except OSError as error:
+                facts.refuse("blind", _kernel.why(error))
         self._drop_privileges()
         home_in(self.scratch)
         _privileges.no_new_privileges()

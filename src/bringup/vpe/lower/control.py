@@ -221,6 +221,7 @@ def call(low: Lowering, op: Op) -> None:
             raise Unsupported(op, "a tensor as the result of a noinline function")
         slots.append(f.alloca(REGISTER[result.type.elem]))
     args += [f"ptr {slot}" for slot in slots]
+    low.turn(op, 0)  # functions that call others twice are loops, as far as time goes
     low.check(f.emit(f"call i32 @{name}({', '.join(args)})"))
     for result, slot in zip(op.results, slots, strict=True):
         low.scalars[result] = _read(low, slot, result.type.elem)
