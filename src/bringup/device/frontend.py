@@ -5,6 +5,7 @@ The candidate's Python that Triton runs while it compiles sees no data and no de
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import json
@@ -32,6 +33,8 @@ from bringup.vpe.signature import Signature
 
 _MAKE_IR_TAKES_TARGET = "target" in inspect.signature(ASTSource.make_ir).parameters  # since Triton 3.7
 
+# Toolchains that may be asked to check kernels, whatever chip of theirs.
+CHECKING = (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64))
 DEEPEST = 24  # functions of a kernel that call each other: 20 and more frames of Python each
 NO_RECURSION = "kernels have no recursion but one that a constexpr ends; use a loop"
 LONGEST_CONSTANT = 1000  # characters of a constexpr that messages quote
@@ -74,6 +77,9 @@ class FrontEnd:
             if real.supports_target(self.target):
                 backends[key] = Backend(_text_backend(real), Driver)
         driver.set_active(Driver())
+        for target in (self.target, *CHECKING):  # Triton reads files at the first need, and keeps what it has read
+            with contextlib.suppress(Exception):
+                self.backend(target).parse_options({}).hash()
         _refuse_recursion()
         knobs.runtime.jit_cache_hook = self._note
 

@@ -218,9 +218,11 @@ def _filled(
     results = [] if made is None else _results(made)
     if made is None or _has_nan(results) or len(results) != len(_results(case)):
         return None
+    if sum(tensor.numel() for tensor in results) > max(MOST_RESULT, sum(tensor.numel() for tensor in _results(case))):
+        return None  # what is not known without data shows now
     outs = [number for number in range(len(case.tensors)) if case.is_out(number)]
     if outs:  # what is written into has the result's size
-        if len(outs) != len(results) or sum(tensor.numel() for tensor in results) > MOST_RESULT:
+        if len(outs) != len(results):
             return None
         new |= {n: torch.zeros(one.shape, dtype=new[n].dtype) for n, one in zip(outs, results, strict=True)}
         made = rerun.remade(case, new, lengths, words)
