@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # is not fixed. Their results stay within tolerance, but need not repeat bit by bit.
 ATOMIC = frozenset(
     {"bincount", "histogram", "histogramdd", "index_add", "index_put", "index_reduce", "nn.functional.ctc_loss"}
-    | {"nn.functional.embedding_bag", "put", "scatter_add", "scatter_reduce"}
+    | {"nn.functional.embedding_bag", "put", "scatter_add", "scatter_reduce", "_unsafe_masked_index_put_accumulate"}
 )
 # The same of overloads that no public operator does the work of alone (of others, `start` names it): parts of these
 # operators, and gradients of which several meet in an element of what was padded, pooled, sampled or resized.
