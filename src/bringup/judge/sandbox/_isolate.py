@@ -217,8 +217,9 @@ class _Init:
             if refused or "mounts" in self.sandbox.without:
                 raise OSError(1, refused or "switched off")
             own_proc = "proc" not in self.sandbox.without
-            base = _mounts.place_for(self.sandbox.world)
-            said = _mounts.enter(self.sandbox.world, base, self.limits.scratch_mb, owner, own_proc)
+            world = self.sandbox.world.bare() if self.sandbox.blind else self.sandbox.world
+            base = _mounts.place_for(world)
+            said = _mounts.enter(world, base, self.limits.scratch_mb, owner, own_proc)
         except OSError as error:
             for name in ("files", "scratch"):
                 self.facts.refuse(name, f"mount namespace: {_kernel.why(error)}")
@@ -254,7 +255,7 @@ class _Init:
         facts.on["memory"] = "watched by init"
         if self.sandbox.blind and self.has_world:
             try:
-                _mounts.without(("/proc", *self.sandbox.world.trees))
+                _mounts.without_proc()
                 facts.on["proc"] = facts.on["files"] = "not there"
             except OSError as error:
                 facts.refuse("blind", _kernel.why(error))

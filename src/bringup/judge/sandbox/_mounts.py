@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-from collections.abc import Iterable
 
 from bringup.judge.sandbox import _kernel, _namespaces
 from bringup.judge.sandbox._kernel import mount
@@ -73,15 +72,11 @@ def place_for(world: World) -> str:
     raise OSError(2, f"every one of {', '.join(PLACES)} is in use or missing")
 
 
-def without(paths: Iterable[str]) -> None:
-    """Take what is mounted there away from this process and those that it starts, and from nobody else.
-
-    Raises OSError.
-    """
+def without_proc() -> None:
+    """Take /proc away from this process and those that it starts, and from nobody else. Raises OSError."""
     _kernel.checked(_kernel.libc().unshare(_namespaces.NEWNS), "unshare")
     mount("none", "/", None, MS_REC | MS_PRIVATE)
-    for path in paths:
-        _kernel.checked(_kernel.libc().umount2(os.fsencode(path), MNT_DETACH), f"umount {path}")
+    _kernel.checked(_kernel.libc().umount2(b"/proc", MNT_DETACH), "umount /proc")
 
 
 def leave(base: str) -> None:

@@ -12,7 +12,7 @@ import shutil
 import site
 import sys
 import sysconfig
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
@@ -39,6 +39,10 @@ class World:
     def holds(self, path: str) -> bool:
         """Whether `path` is visible."""
         return any(_inside(path, tree) for tree in self.trees)
+
+    def bare(self) -> World:
+        """The same without any tree: for who has imported all that it needs."""
+        return replace(self, trees=(), links=())
 
     def for_others(self, traverse: bool) -> bool:
         """Whether a user who owns nothing here could work; `traverse`: also reach the trees from the root."""
