@@ -72,6 +72,27 @@ def test_what_is_stored_is_one_nan_and_what_is_moved_keeps_its_bits(dtype):
 
 
 @triton.jit
+def k_other(x, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    z = n >> 31
+    a = (z | 0x7FC00001 + (i >> 10)).to(tl.float32, bitcast=True)
+    b = (z | 0x7FC00002 + (i >> 10)).to(tl.float32, bitcast=True)
+    v = tl.load(x + i, mask=i < n, other=a * b)  # what is not loaded is made
+    tl.store(o + i, v.to(tl.int32, bitcast=True))
+
+
+@pytest.mark.usefixtures("permissive")
+@pytest.mark.parametrize("worth", [0.0, 1e9], ids=["better code", "quick code"])
+def test_what_stands_for_elements_that_are_not_loaded_is_arithmetic_too(worth, monkeypatch):
+    monkeypatch.setattr(kernels, "WORTH_BETTER_CODE", worth)
+    x = torch.full((16,), OTHER, dtype=torch.int32)
+    for _ in range(3):
+        out = torch.zeros(16, dtype=torch.int32)
+        k_other[(1,)](x.view(torch.float32), out, 5, B=16)
+    assert out.tolist() == [OTHER] * 5 + [0x7FC00000] * 11
+
+
+@triton.jit
 def k_extremes(a, b, o, n, B: tl.constexpr):
     i = tl.arange(0, B)
     m = i < n

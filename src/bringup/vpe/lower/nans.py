@@ -23,8 +23,8 @@ _KNOWN = frozenset(
      "tt.bitcast", "ub.poison", CANONICAL}
 )  # fmt: skip
 _SEEING = frozenset(
-    {"tt.store", "tt.atomic_rmw", "tt.atomic_cas", "arith.bitcast", "tt.bitcast", "arith.truncf", "tt.fp_to_fp",
-     "tt.extern_elementwise", "tt.dot", "tt.dot_scaled", "tt.print", *FUNCTIONS}
+    {"tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "arith.bitcast", "tt.bitcast", "arith.truncf",
+     "tt.fp_to_fp", "tt.extern_elementwise", "tt.dot", "tt.dot_scaled", "tt.print", *FUNCTIONS}
 )  # fmt: skip
 
 
