@@ -31,7 +31,7 @@ class Target(Protocol):
     # Whether arithmetic keeps numbers below float32's smallest normal one; False: the chip may take them for zeros.
     subnormals: bool
     compile_for: tuple[str, ...]  # toolchains that also compile every launched kernel unless the run says otherwise
-    worker_paths: tuple[str, ...]  # files and folders that guests and compilers may read, beside Python's own
+    worker_paths: tuple[str, ...]  # files and folders that compilers may read, beside Python's own
     fences: bool  # whether `compile_text` takes the option `fence`, which the device itself does not need
     clock: Literal["device", "model"]  # whose time launches take: a device's, or a model's, the same in every run
 
@@ -79,7 +79,7 @@ class Target(Protocol):
         ...
 
     def guest_setup(self) -> None:
-        """Prepare the parent of guests: what Triton's front end needs; the device is not reachable there."""
+        """Prepare the parent of guests: import and read what Triton's front end needs, for guests find no files."""
         ...
 
     def compile_text(self, request: Mapping[str, Any]) -> Kernel:
