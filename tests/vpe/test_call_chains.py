@@ -8,9 +8,9 @@ import pytest
 
 import bringup.vpe as vpe
 from bringup.vpe import state
+from bringup.vpe.chains import MOST_IN_CHAIN, chains
 from bringup.vpe.compile import compile_ttir
 from bringup.vpe.parse import parse
-from bringup.vpe.verify import MOST_IN_CHAIN, longest_chain
 
 LEAF = (
     "  tt.func private @f0(%n: i32) -> i32 attributes {noinline = true} {\n"
@@ -37,7 +37,7 @@ def compiled(text: str) -> None:
 
 
 def test_chains_of_calls_are_added_up() -> None:
-    call, size = longest_chain(parse(chain(3)))
+    _, call, size = chains(parse(chain(3)))
     assert size == 2 + 3 * 4 + 3  # the leaf, three of two calls each, the kernel
     assert call is not None
     assert call.attrs["callee"] == "f3"

@@ -13,13 +13,13 @@ import torch
 from torch.nn._reduction import get_enum, legacy_get_enum
 from torch.nn.functional import pairwise_distance
 
+from bringup.accuracy._flushing import SMALLEST
 from bringup.accuracy._numbers import quantum
 from bringup.accuracy._twin import Change, Twin, copy_arguments, leaves, perturbation, shares_memory
 
 STEP = 2.0**-20  # relative; far above the rounding of float64, small enough for the change to be linear
 UNIT = 2.0**-24  # unit roundoff of float32
 SMALLEST_STEP = 2.0**-149  # between subnormal numbers of float32
-SMALLEST_NORMAL = 2.0**-126
 DRAWS = 4
 _FACTORS = ("alpha", "beta")
 _TRIPLET = ("anchor", "positive", "negative", "margin", "p", "eps", "swap", "size_average", "reduce", "reduction")
@@ -288,7 +288,7 @@ def _running_product(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         data = data.where(kwargs["mask"].broadcast_to(data.shape), torch.ones_like(data))
     if not data.dim() or not data.numel():
         return 0.0
-    small = data.cumprod(dim).abs() < SMALLEST_NORMAL
+    small = data.cumprod(dim).abs() < SMALLEST
     if not bool(small.any()):
         return 0.0
     lost = torch.zeros_like(data.select(dim, 0))

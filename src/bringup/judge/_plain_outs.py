@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from bringup.judge import _codec
+from bringup.judge._size_class import without_data
 from bringup.suites import CaseInputs
 
 _YES = 1  # as PyTorch answers whether a tensor's elements lie on one another: it refuses to write into such
@@ -70,15 +71,8 @@ class _Plain:
 
     def _raised(self, args: Any, kwargs: Any) -> Exception | None:
         """What PyTorch raises for tensors that lie so, whatever is in them."""
-        meta = iter(
-            [
-                torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
-                for _, tensor in _codec.tensors_of([args, kwargs], "")
-            ]
-        )
-        made_args, made_kwargs = _codec.with_tensors([args, kwargs], meta)
         try:
-            self.reference(*made_args, **made_kwargs)
+            self.reference(*without_data(args), **without_data(kwargs))
         except Exception as error:  # whatever it raises, and what meta kernels lack
             return error
         return None

@@ -43,7 +43,7 @@ class _Count(TorchDispatchMode):  # type: ignore[misc]
 def made(reference: Callable[..., Any], args: Any, kwargs: Any) -> Made | None:
     """Return what a call makes; None where it cannot be said without data, or is refused."""
     with contextlib.suppress(Exception), torch.no_grad(), torch.device("meta"), _Count() as count:
-        result = reference(*_without_data(args), **_without_data(kwargs))
+        result = reference(*without_data(args), **without_data(kwargs))
         return [(tensor.shape, tensor.dtype) for _, tensor in _codec.tensors_of(result, "")], count.elements
     return None
 
@@ -68,14 +68,15 @@ def _taken(reference: Callable[..., Any], args: Any, kwargs: Any) -> int:
     return 0
 
 
-def _without_data(tree: Any) -> Any:
+def without_data(tree: Any) -> Any:
+    """Arguments of the same sizes, strides and dtypes on the meta device."""
     if isinstance(tree, torch.Tensor):
         return torch.empty_strided(tree.shape, tree.stride(), dtype=tree.dtype, device="meta")
     if isinstance(tree, torch.device):
         return torch.device("meta")
     if isinstance(tree, dict):
-        return {key: _without_data(item) for key, item in tree.items()}
+        return {key: without_data(item) for key, item in tree.items()}
     if isinstance(tree, list | tuple) and not isinstance(tree, torch.Size):
-        items = [_without_data(item) for item in tree]
+        items = [without_data(item) for item in tree]
         return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
     return tree

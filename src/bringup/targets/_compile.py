@@ -138,7 +138,7 @@ def compile_with_triton(
     facts = {**facts_of(module), "prints": bool(_PRINTS.search(text))}
     if request["options"].get(FENCE):
         text, accesses = fenced(module)
-        facts["fence"] = [[one.argument, one.what, one.line] for one in accesses]
+        facts[FENCE] = [[one.argument, one.what, one.line] for one in accesses]
     options = {key: value for key, value in request["options"].items() if key in OPTIONS and value is not None}
     with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
         file.write(text)

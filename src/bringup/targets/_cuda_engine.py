@@ -304,16 +304,12 @@ class CudaEngine:
         if not number:
             return
         argument, what, line = loaded.fence[number - 1]
-        pointers = [place for place, kind in enumerate(call.kinds) if kind.startswith("*")]
-        place = pointers[argument]
+        place = [place for place, kind in enumerate(call.kinds) if kind.startswith("*")][argument]
         block = call.blocks[place]
         where = "nothing, it is null" if block is None else block.describe()
         at = f", line {line}" if line else ""
-        raise Fault(
-            "fault",
-            f"kernel '{loaded.name}'{at}: a {_WORDS[what]} through '{call.names[place]}' leaves its memory: {where}",
-            f"kernel '{loaded.name}'{at}: a {_WORDS[what]} through '{call.names[place]}' leaves its memory",
-        )
+        short = f"kernel '{loaded.name}'{at}: a {_WORDS[what]} through '{call.names[place]}' leaves its memory"
+        raise Fault("fault", f"{short}: {where}", short)
 
     def prepare(self, call: Call) -> Callable[[], object]:
         """A function that queues a launch again, with parameters and scratch memory of its own."""
@@ -354,7 +350,7 @@ class CudaEngine:
         return CudaStopwatch(self.gpu, self.number, self.synchronize)
 
     def _pack(self, loaded: _Loaded, call: Call) -> tuple[Any, Any]:
-        """Put the arguments into their slots; behind them are the pointers to scratch memory."""
+        """Put the arguments into their slots; behind them is what a fence takes, then pointers to scratch memory."""
         more = 0 if loaded.fence is None else 2 * sum(kind.startswith("*") for kind in call.kinds) + 1
         slots, parameters = loaded.parameters(len(call.values) + more + len(loaded.scratch))
         for position, (value, block) in enumerate(zip(call.values, call.blocks, strict=True)):

@@ -16,19 +16,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from bringup.vpe.ir import Module, Op, Type
-from bringup.vpe.lower.owners import Owners
-from bringup.vpe.parse import ParseError, frames, parse
+from bringup.vpe.lower.owners import ACCESSES, KEEPING, Owners
+from bringup.vpe.parse import ParseError, parse
+from bringup.vpe.verify import place
 
 BUFFER = 128
 _SPARE = 64  # where accesses go that leave their argument, in bytes; no element is wider than what is behind
 
-_ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
-_CARRYING = frozenset(
-    {
-        "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.bitcast", "tt.reshape", "tt.trans", "tt.unsplat",
-        "tt.call", "tt.return", "arith.select", "scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition",
-    }
-)  # fmt: skip
+_CARRYING = KEEPING | {
+    "tt.call", "tt.return", "arith.select", "scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition",
+}  # fmt: skip
 _ACCESS = re.compile(r"\s*(?:%[\w$.\-]+(?::\d+)? = )?(tt\.(?:load|store|atomic_rmw|atomic_cas)) ")
 _OPERAND = re.compile(r"%[\w$.\-]+(?:#\d+)?")
 _FUNCTION = re.compile(r'\s*tt\.func (?:public |private )?@(?:"[^"]*"|[\w.$\-]+)\(')
@@ -72,7 +69,7 @@ def fenced(module: Any) -> tuple[str, list[Access]]:
     owners = Owners(read)
     _refuse_others(read)
     pointers = sum(value.type.elem == "ptr" for value in read.kernel.args)
-    found = sorted((op for op in read.walk() if op.name in _ACCESSES), key=lambda op: op.id)
+    found = sorted((op for op in read.walk() if op.name in ACCESSES), key=lambda op: op.id)
     accesses: list[Access] = []
     lines: list[str] = []
     for line in text.splitlines():
@@ -88,7 +85,7 @@ def fenced(module: Any) -> tuple[str, list[Access]]:
             argument = owners.of(op.operands[0])
             if argument is None:
                 raise Unfenced("a pointer that may come from two arguments: choose between values instead")
-            accesses.append(Access(argument, op.name.removeprefix("tt."), _line(read, op)))
+            accesses.append(Access(argument, op.name.removeprefix("tt."), place(read, op)[1]))
             lines += _guarded(line, plain, op, argument, len(accesses))
         else:
             lines.append(line)
@@ -115,7 +112,7 @@ def _refuse_others(module: Module) -> None:
             raise Unfenced("inline assembly that reaches memory: where it goes cannot be followed")
     for op in module.walk():
         if op.name not in _CARRYING and any(
-            value.type.elem == "ptr" for value in (op.operands[1:] if op.name in _ACCESSES else op.operands)
+            value.type.elem == "ptr" for value in (op.operands[1:] if op.name in ACCESSES else op.operands)
         ):
             raise Unfenced(f"{op.name} takes an address: what it does with it cannot be followed")
 
@@ -149,12 +146,6 @@ def _called(line: str, plain: str, start: int, pointers: int) -> str:
     return _with_more(line, plain, start, [f"%{name}" for name, _ in names])
 
 
-def _line(module: Module, op: Op) -> int:
-    """The line of the author's code: the outermost of those that the access was inlined into."""
-    found = frames(module, op.loc)
-    return found[-1].line if found else 0
-
-
 def _guarded(line: str, plain: str, op: Op, argument: int, number: int) -> list[str]:
     """The lines that check the access, and the access itself."""
     head = plain.index(op.name) + len(op.name)
@@ -162,8 +153,8 @@ def _guarded(line: str, plain: str, op: Op, argument: int, number: int) -> list[
     kind = op.operands[0].type
     if pointer is None or pointer[0].lstrip("%") != op.operands[0].name:
         raise Unfenced("a kernel whose accesses cannot be told apart")
-    place = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}.get(op.name)
-    mask = None if place is None or len(op.operands) <= place else f"%{op.operands[place].name}"
+    at = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}.get(op.name)
+    mask = None if at is None or len(op.operands) <= at else f"%{op.operands[at].name}"
 
     def of(name: str) -> str:
         return f"%fence{number}_{name}"

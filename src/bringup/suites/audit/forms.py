@@ -13,7 +13,7 @@ import torch
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
-from bringup.suites.audit._layouts import hostile, stepped
+from bringup.suites.audit._layouts import stepped
 from bringup.suites.audit._structure import among
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged, shuffled, tensors
@@ -85,10 +85,4 @@ def _words(form: Form) -> str:
 
 def _elsewhere(tensor: torch.Tensor) -> torch.Tensor:
     """The same values, the last two dimensions exchanged in memory, every element three from the next."""
-    if tensor.dim() < 2:
-        return stepped(tensor)
-    *outer, rows, columns = tensor.shape
-    buffer = hostile((*outer, columns, 3 * rows + 2), tensor.dtype)
-    view = buffer[..., 1 : 1 + 3 * rows : 3].transpose(-1, -2)
-    view.copy_(tensor)
-    return view
+    return stepped(tensor) if tensor.dim() < 2 else stepped(tensor.mT).mT

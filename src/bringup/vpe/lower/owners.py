@@ -10,9 +10,12 @@ from collections.abc import Collection
 
 from bringup.vpe.ir import Func, Module, Op, Value
 
-_KEEPING = frozenset(
+ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
+"""Operations that reach memory: the first operand is where."""
+KEEPING = frozenset(
     {"tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.bitcast", "tt.reshape", "tt.trans", "tt.unsplat"}
 )
+"""Operations whose result is the first operand's pointer, but for what was added to it."""
 
 
 class Owners:
@@ -59,7 +62,7 @@ class Owners:
         while left:
             one = left.pop()
             called = one.op is not None and one.op.name == "tt.call"
-            before = self._returned(one) if called else sources(one, _KEEPING)
+            before = self._returned(one) if called else sources(one, KEEPING)
             if not before:
                 found |= self._arguments.get(one, {None})
             left += [other for other in before if other not in seen]
