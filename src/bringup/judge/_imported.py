@@ -21,6 +21,7 @@ _MODULES = (
     "traceback", "linecache", "inspect", "tokenize", "dis", "textwrap", "pprint", "difflib", "decimal", "fractions",
     "statistics", "unicodedata", "encodings.idna", "encodings.ascii", "encodings.latin_1", "encodings.unicode_escape",
     "concurrent.futures.thread", "queue", "torch._tensor_str", "torch._prims_common", "torch.overrides",
+    "torch.utils.serialization",
     "bringup.judge._plain", "bringup.judge._calls", "bringup.judge._circumstances", "bringup.judge._codec",
 )  # fmt: skip
 
