@@ -141,13 +141,12 @@ async def test_rules_of_the_stream_are_always_on(judge: Bench, line: str, rule: 
 
 
 STREAM = """
-import os, stat, threading, time
+import os, socket, threading, time
 
 def stream():
     for fd in range(4, 64):
         try:
-            if stat.S_ISSOCK(os.fstat(fd).st_mode):
-                return fd
+            return socket.socket(fileno=fd).detach()
         except OSError:
             pass
 """

@@ -25,7 +25,7 @@ def tensor(number: int, *shape: int, stride: tuple[int, ...] = (), dtype: str = 
 
 def request(*tensors: dict[str, Any]) -> dict[str, Any]:
     sizes = [4 * math.prod(one["shape"]) for one in tensors]
-    return {"args": {"tuple": [*tensors, 3]}, "kwargs": {"dict": []}, "sizes": sizes, "seconds": 1.0}
+    return {"args": {"tuple": [*tensors, 3]}, "kwargs": {"dict": []}, "sizes": sizes}
 
 
 def test_addresses_come_again_lie_behind_others_and_anywhere() -> None:

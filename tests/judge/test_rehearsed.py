@@ -32,7 +32,7 @@ STATE = {
     "a number of the call": ("calls = []\n", "calls.append(0)\n    grown = len(calls) > 300", "grown"),
     "an address": ("", "grown = (input.data_ptr() >> 30) % 8 == 3", "grown"),
     "an allocation's address": ("", "grown = torch.empty_like(input.contiguous()).data_ptr() >> 16 & 1", "grown"),
-    "the clock": ("import time\n", "", "time.perf_counter_ns()"),
+    "chance": ("import os\n", "", "int.from_bytes(os.urandom(4), 'little')"),
     "an earlier shape": ("old = [0]\n", "last, old[0] = old[0], input.dim()", "last"),
     "an environment that is written": (
         "import os\n", "k = int(os.environ.get('K', 0)) + 1\n    os.environ['K'] = str(k)", "k > 200",

@@ -96,14 +96,13 @@ class CaseJudge:
         """The failing call as text."""
         return _compare.describe_call(self.args, self.kwargs)
 
-    def request(self, seconds: float) -> tuple[dict[str, Any], list[memoryview]]:
+    def request(self) -> tuple[dict[str, Any], list[memoryview]]:
         """Return the guest's request, which lacks the addresses of the inputs, and the bytes of the input storages."""
         storages = _codec.Storages()
         request = {
             "args": _codec.encode(self.args, storages),
             "kwargs": _codec.encode(self.kwargs, storages),
             "sizes": storages.sizes(),
-            "seconds": seconds,
         }
         self.storages, self._sizes = len(storages.items), request["sizes"]
         self.sent = _codec.descriptions([request["args"], request["kwargs"]])

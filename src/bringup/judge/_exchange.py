@@ -74,7 +74,7 @@ class Exchange:
         self.starved = False
         try:
             with self.phases("calls"):
-                request, payloads = case.request(self.job.limits.case_seconds)
+                request, payloads = case.request()
         except _codec.Unencodable as error:
             return Outcome("untested", f"case {case.inputs.case} cannot be sent to the device: {error}")
         seconds = min(self.job.limits.case_seconds, max(1.0, self.deadline - time.monotonic()))
@@ -206,7 +206,7 @@ class Exchange:
 
         Raises RuntimeError where the call fails.
         """
-        request, payloads = case.request(self.job.limits.case_seconds)
+        request, payloads = case.request()
         seconds = self.job.limits.case_seconds
         try:
             if self.runner is None and (failed := self._start(seconds)) is not None:
@@ -271,6 +271,7 @@ class Exchange:
             # Python can crash over printing where a running program is: that end, too, is one of the time limit.
             if isinstance(error, frames.DeadlineExceeded) or time.monotonic() >= deadline - GRACE_SECONDS:
                 self.starved = self.waiting is not None and self.waiting.starved(seconds)
+                guest.trace()
                 guest.kill()
                 text = f"no result after {seconds:g} s"
                 return Outcome("timed_out", text, log=guest.output)

@@ -22,7 +22,19 @@ from dataclasses import replace
 from typing import Any
 
 from bringup.judge._processes import PATHS
-from bringup.judge.sandbox import Limits, Sandbox, SandboxFault, die_with_parent, hide, spawn, survey, warm_up
+from bringup.judge.sandbox import (
+    Limits,
+    Sandbox,
+    SandboxFault,
+    die_with_parent,
+    hide,
+    spawn,
+    stop_counting_cycles,
+    stop_the_clock,
+    survey,
+    take_up_the_clock,
+    warm_up,
+)  # fmt: skip
 from bringup.targets import Target, get_target
 
 GUESTS_KEEP = (
@@ -44,11 +56,12 @@ def main() -> None:
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     role, spec = sys.argv[1:3]
+    clock = _stop_the_clock() if role == "run" else ""
     plain = list(sys.path)
     sys.path += [path for path in _paths() if path not in plain]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process decides
     target = get_target(spec)  # once for all children: a profile on disk may change or vanish under a run
-    sandbox = _warm_up(role, target)
+    sandbox = replace(_warm_up(role, target), clock=clock)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
     control.sendall(b"ready\n")
     while True:
@@ -159,16 +172,27 @@ def _guests(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
 
     os.environ.update(HIDDEN)
     import_all()
+    stop_counting_cycles()
     guests = Guests(target)
     _plain_world(target)
     gc.freeze()
     serve_spawns(descriptors[0], replace(sandbox, blind=True), guests.serve)
 
 
+def _stop_the_clock() -> str:
+    """Return why it goes on, or ""."""
+    try:
+        stop_the_clock()
+    except OSError as error:
+        return str(error.strerror or error)
+    return ""
+
+
 def _compiles(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
     from bringup.judge._worker import serve_compiles
 
     os.environ.update(HIDDEN)
+    take_up_the_clock()
     serve_spawns(descriptors[0], sandbox, lambda descriptor: serve_compiles(descriptor, target))
 
 
@@ -176,6 +200,7 @@ def _devices(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
     """Fork device processes, each for the life of a referee or until a fault breaks it."""
     requests = socket.socket(fileno=descriptors[0])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    take_up_the_clock()
     while True:
         message, found, _, _ = socket.recv_fds(requests, 64, 1)
         if not message:

@@ -280,7 +280,7 @@ class Session:
                 self._loaded = asked({"source": self._source, "compile_for": []})
             if "error" in self._loaded:
                 return self._loaded
-            reply = asked({**request, "seconds": seconds})
+            reply = asked(request)
         except frames.DeadlineExceeded:
             raise CallFailed(f"the wrapper did not return within {seconds:g} s") from None
         except (frames.Closed, frames.TooLarge):

@@ -120,7 +120,7 @@ class Rerunner:
 
     def rehearsal(self, case: CaseJudge) -> Rehearsal:
         """Return what calls the wrapper on a case without running anything."""
-        request, _ = case.request(self._judging.job.limits.case_seconds)
+        request, _ = case.request()
         wanted = Wanted(case.asked.transcript, case.asked.answers or (), case.asked.times)
         inputs, varied = case.inputs, None
         if not inputs.raises:

@@ -3,6 +3,7 @@
 from bringup.judge.sandbox._isolate import PROTECTIONS, Facts, Sandbox, SandboxFault, spawn, warm_up
 from bringup.judge.sandbox._limits import Limits
 from bringup.judge.sandbox._privileges import die_with_parent, hide
+from bringup.judge.sandbox._timeless import stop_counting_cycles, stop_the_clock, take_up_the_clock
 from bringup.judge.sandbox._world import World, survey
 
 __all__ = [
@@ -15,6 +16,9 @@ __all__ = [
     "die_with_parent",
     "hide",
     "spawn",
+    "stop_counting_cycles",
+    "stop_the_clock",
     "survey",
+    "take_up_the_clock",
     "warm_up",
 ]

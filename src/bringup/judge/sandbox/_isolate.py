@@ -24,9 +24,11 @@ from bringup.judge.sandbox._privileges import die_with_parent
 from bringup.judge.sandbox._world import World
 
 POLL_SECONDS = 0.02
-AWAITED = (signal.SIGCHLD, signal.SIGTERM)  # by init; the judge says SIGTERM where SIGKILL would leave processes
+# By init; the judge says SIGTERM where SIGKILL would leave processes, and asks by SIGUSR1 where the worker is.
+AWAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGUSR1)
 PROTECTIONS = (
     "processes", "signals", "proc", "files", "scratch", "network", "privileges", "system calls", "limits", "memory",
+    "clock",
 )  # fmt: skip
 NAMESPACED = {
     "processes": "process-id namespace",
@@ -42,8 +44,8 @@ def warm_up() -> None:
     for releases in (True, False):
         _kernel.libc(releases)
     with contextlib.suppress(OSError):  # an unknown architecture: every worker will say so
-        _seccomp.assembled(blind=False)
-        _seccomp.assembled(blind=True)
+        for blind, bare in ((False, False), (True, False), (True, True)):
+            _seccomp.assembled(blind=blind, bare=bare)
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Sandbox:
     without: frozenset[str] = frozenset()  # for tests: `namespaces`, `mounts`, `proc`, `landlock`, `seccomp`, `user`
     blind: bool = False
     """Workers see nothing that they inherit: no files but their scratch, no priorities, affinities and limits."""
+    clock: str = "goes on"
+    """Why the clock of these processes is not stopped; "" where it is."""
 
 
 class SandboxFault(Exception):
@@ -76,7 +80,9 @@ class Facts:
         """Return {"on": {protection: means}, "missing": {protection: reason}}."""
         return {
             "on": {name: self.on[name] for name in PROTECTIONS if name in self.on},
-            "missing": {name: self.refused[name] for name in PROTECTIONS if name not in self.on},
+            "missing": {
+                name: self.refused[name] for name in PROTECTIONS if name in self.refused and name not in self.on
+            },
         }
 
 
@@ -266,14 +272,27 @@ class _Init:
         try:
             if "seccomp" in without:
                 raise OSError(1, "switched off")
-            _seccomp.install(self.sandbox.blind)
+            _seccomp.install(blind=self.sandbox.blind, bare=self.sandbox.blind and self.has_world)
             facts.on["system calls"] = "seccomp"
             facts.on.setdefault("network", "seccomp")
         except OSError as error:
             facts.refuse("system calls", _kernel.why(error))
+        if self.sandbox.blind:
+            self._clock()
         for name in PROTECTIONS:
-            if name not in facts.on and name not in facts.refused:
+            if name not in facts.on and name not in facts.refused and name != "clock":
                 facts.refuse(name, facts.refused.get("namespaces", "not available"))
+
+    def _clock(self) -> None:
+        """Say whether the worker has one: what is mapped, system calls and the times of files would each be one."""
+        if self.sandbox.clock:
+            self.facts.refuse("clock", self.sandbox.clock)
+        elif "system calls" not in self.facts.on:
+            self.facts.refuse("clock", f"system calls: {self.facts.refused['system calls']}")
+        elif not self.has_world:
+            self.facts.refuse("clock", "files have times")
+        else:
+            self.facts.on["clock"] = "stopped"
 
     def _drop_privileges(self) -> None:
         facts = self.facts
@@ -357,6 +376,8 @@ def _reap(worker: int, watch: _limits.Watch, namespaced: bool) -> dict[str, Any]
             told = signal.sigtimedwait(AWAITED, POLL_SECONDS)
             if told is not None and told.si_signo == signal.SIGTERM:
                 return {"signal": int(signal.SIGKILL)}
+            if told is not None and told.si_signo == signal.SIGUSR1:
+                os.kill(worker, signal.SIGUSR1)  # not reaped yet, so the number is still its own
             while True:
                 try:
                     pid, status = os.waitpid(-1, os.WNOHANG)

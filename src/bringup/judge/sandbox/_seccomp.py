@@ -46,24 +46,42 @@ INHERITED: dict[str, tuple[int | None, int | None]] = {
     "sched_getparam": (143, 121), "sched_getscheduler": (145, 120), "personality": (135, 92), "getrlimit": (97, 163),
     "prlimit64": (302, 261),
 }  # fmt: skip
+# What tells a guest the time, or could give back what `_timeless` takes away (prctl).
+TIMES: dict[str, tuple[int | None, int | None]] = {
+    "clock_gettime": (228, 113), "gettimeofday": (96, 169), "time": (201, None), "times": (100, 153),
+    "getrusage": (98, 165), "sysinfo": (99, 179), "timer_create": (222, 107), "timerfd_create": (283, 85),
+    "getitimer": (36, 102), "setitimer": (38, 103), "alarm": (37, None), "futex_waitv": (449, 449),
+    "futex_wait": (455, 455), "prctl": (157, 167), "ioctl": (16, 29), "setsockopt": (54, 208),
+}  # fmt: skip
+# Times of files, pipes and sockets, which are those of their making: for a guest that has no files to look for.
+STATS: dict[str, tuple[int | None, int | None]] = {
+    "stat": (4, None), "fstat": (5, 80), "lstat": (6, None), "newfstatat": (262, 79), "statx": (332, 291),
+}  # fmt: skip
+FUTEX, CLOCK_NANOSLEEP = (202, 98), (230, 115)
+FUTEX_WAITS = (0, 6, 9, 11, 13)  # FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2: those with an end
+FUTEX_COMMAND, TIMER_ABSTIME = 0x7F, 1
 SOCKET, CLONE, CLONE3 = (41, 198), (56, 220), (435, 435)
 NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 AUDIT_ARCH = (0xC000003E, 0xC00000B7)
 X32 = 0x40000000
-EPERM, ENOSYS, AF_UNIX = 1, 38, 1
+EPERM, ENOSYS, ETIMEDOUT, AF_UNIX = 1, 38, 110, 1
 
 # Instructions of the classic packet filter, and the fields of struct seccomp_data.
-LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # the low half of the first argument: both machines are little-endian
+LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # the low halves of arguments: both machines are little-endian
+SECOND_ARGUMENT, FOURTH_ARGUMENT = 24, 40
 ALLOW, ERRNO, KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 SET_MODE_FILTER, FLAG_SPEC_ALLOW = 1, 4
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 
 
-def program(machine: str, *, blind: bool = False) -> list[Instruction]:
-    """Return the filter for `x86_64` or `aarch64`; `blind`: also of what is inherited."""
+def program(machine: str, *, blind: bool = False, bare: bool = False) -> list[Instruction]:
+    """Return the filter for `x86_64` or `aarch64`.
+
+    `blind`: also of what is inherited and of what tells the time; `bare`: also of what tells the times of files.
+    """
     which = _kernel.ARCHITECTURES.index(machine)
-    calls = FORBIDDEN | INHERITED if blind else FORBIDDEN
+    calls = FORBIDDEN | (INHERITED | TIMES if blind else {}) | (STATS if bare else {})
     forbidden = sorted(numbers[which] or 0 for numbers in calls.values() if numbers[which] is not None)
     code: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -79,9 +97,29 @@ def program(machine: str, *, blind: bool = False) -> list[Instruction]:
     code += [(ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
     code += [(EQUAL, 0, 4, SOCKET[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
     code += [(EQUAL, 1, 0, AF_UNIX), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
+    if blind:
+        code += _waits(which)
     code += [(EQUAL, len(forbidden) - index, 0, nr) for index, nr in enumerate(forbidden)]
     code += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, ERRNO | EPERM)]
     return code
+
+
+def _waits(which: int) -> list[Instruction]:
+    """Waits until a time, which tell whether it has passed: for a lock they are over at once, for nothing refused."""
+    over: Instruction = (RETURN, 0, 0, ERRNO | ETIMEDOUT)
+    allow: Instruction = (RETURN, 0, 0, ALLOW)
+    lock: list[Instruction] = [(LOAD, 0, 0, SECOND_ARGUMENT), (AND, 0, 0, FUTEX_COMMAND)]
+    lock += [(EQUAL, len(FUTEX_WAITS) - index, 0, command) for index, command in enumerate(FUTEX_WAITS)]
+    lock += [allow]
+    for half in (FOURTH_ARGUMENT, FOURTH_ARGUMENT + 4):  # of a pointer to the time
+        lock += [(LOAD, 0, 0, half), (EQUAL, 1, 0, 0), over]
+    lock += [allow]
+    sleep: list[Instruction] = [(LOAD, 0, 0, SECOND_ARGUMENT), (ANY_BIT, 0, 1, TIMER_ABSTIME)]
+    sleep += [(RETURN, 0, 0, ERRNO | EPERM), allow]
+    return [
+        (EQUAL, 0, len(lock), FUTEX[which]), *lock,
+        (EQUAL, 0, len(sleep), CLOCK_NANOSLEEP[which]), *sleep,
+    ]  # fmt: skip
 
 
 class _Program(ctypes.Structure):
@@ -89,17 +127,17 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def assembled(*, blind: bool) -> tuple[int, bytes]:
+def assembled(*, blind: bool = False, bare: bool = False) -> tuple[int, bytes]:
     """Return the number of seccomp(2) and this machine's filter as the kernel reads it. Raises OSError."""
     number = _kernel.number("seccomp")  # refuses an unknown architecture before anything else
     return number, b"".join(
-        struct.pack("=HBBI", *instruction) for instruction in program(platform.machine(), blind=blind)
+        struct.pack("=HBBI", *instruction) for instruction in program(platform.machine(), blind=blind, bare=bare)
     )
 
 
-def install(blind: bool = False) -> None:
+def install(*, blind: bool = False, bare: bool = False) -> None:
     """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError."""
-    number, code = assembled(blind=blind)
+    number, code = assembled(blind=blind, bare=bare)
     structure = _Program(len(code) // 8, code)
     # Without FLAG_SPEC_ALLOW older kernels also switch off the processor's speculation: slower, and no use here.
     arguments = (ctypes.c_long(SET_MODE_FILTER), ctypes.c_long(FLAG_SPEC_ALLOW), ctypes.byref(structure))
