@@ -73,6 +73,25 @@ def test_the_largest_of_two_is_no_place() -> None:
         assert not asked(lambda x: x.amax(-1), torch.arange(2.0 * length).reshape(2, length).flip(1))
 
 
+def test_what_is_only_written_is_no_source() -> None:
+    def into(function: Callable[..., Any], *, like: torch.Tensor = X, dtype: torch.dtype | None = None) -> bool:
+        out = torch.full(function(like).shape, 3.0).to(dtype or like.dtype)
+        before = out.clone()
+        inputs = CaseInputs(
+            CaseId(operator="one", dtype="float32", index=0, seed=0), "", (like,), {"out": out},
+            lambda x, out: out.resize_(function(x).shape).copy_(function(x)),
+        )  # fmt: skip
+        found = rearranges(inputs, [function(like).to(out.dtype)], ["out"])
+        assert torch.equal(out, before)
+        return found
+
+    assert into(lambda x: x.flip(3))
+    assert into(lambda x: x.flip(0), like=torch.arange(5, dtype=torch.int32))
+    assert not into(lambda x: x.flip(3), dtype=torch.float16)  # a cast
+    assert not into(torch.relu)
+    assert not into(lambda x: x.flip(0))  # over one element
+
+
 def test_several_tensors_and_none_and_too_many_elements_say_no() -> None:
     assert not asked(lambda x, y: torch.cat([x, y]), X, X)
     assert not asked(torch.ones, 3)

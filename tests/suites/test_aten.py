@@ -137,6 +137,13 @@ def test_numbers_may_stand_where_the_schema_says_tensor(suite: AtenSuite) -> Non
         assert torch.equal(out, case.args[0] / case.args[1])
 
 
+@pytest.mark.parametrize("name", ["multi_margin_loss_backward", "_segment_reduce_backward", "_embedding_bag"])
+def test_what_is_not_given_is_left_out_whoever_calls(suite: AtenSuite, name: str) -> None:
+    made = suite.materialise(name, "float32")
+    assert made
+    assert not any(value is None for case in made for value in (*case.args[-1:], *case.kwargs.values()))
+
+
 @pytest.mark.parametrize("name", ["abs.out", "kthvalue.values", "logical_not.out"])
 def test_outputs_are_sized_before_a_kernel_is_called(suite: AtenSuite, name: str) -> None:
     for case in suite.own_cases(name, "float32"):

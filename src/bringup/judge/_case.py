@@ -195,9 +195,10 @@ class CaseJudge:
     @functools.cached_property
     def rearranges(self) -> bool:
         """Whether this call only moves elements, whatever the operator does in others."""
-        if self.inputs.raises:
+        outs = [name for name in self.operator.writes if name in self.inputs.kwargs]
+        if self.inputs.raises or (self.operator.mutates and not outs):
             return False
-        return rearranges(self.inputs, [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")])
+        return rearranges(self.inputs, [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")], outs)
 
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""

@@ -282,7 +282,7 @@ class Judging:
         in_order = "provenance" in self.guards and not case.copies_count
         if in_order and not by_sizes:
             with self.phases("references"):
-                in_order = not self.operator.mutates and case.rearranges
+                in_order = case.rearranges
         with self.phases("references"):
             writable = case.writable if "mutation" in self.guards else None
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ SCALE, NOT_ZERO = 100.0, 0.75
 SEED = 0  # of values that no candidate sees
 
 
-def rearranges(inputs: CaseInputs, results: list[torch.Tensor]) -> bool:
+def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection[str] = ()) -> bool:
     """Whether a result of the call is made of its one tensor's elements by sizes alone.
 
     The reference is called again, with other values in the tensor's place. Each element of a result must come from the
@@ -26,8 +27,10 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor]) -> bool:
     Args:
         inputs: the case; one with several tensors, or that is refused or writes into an argument, says no.
         results: its right results.
+        outs: keyword arguments that it only writes. The reference gets others in their place.
     """
-    given = [tensor for _, tensor in tensors_of([list(inputs.args), dict(inputs.kwargs)], "")]
+    asked = {key: value for key, value in inputs.kwargs.items() if key not in outs}
+    given = [tensor for _, tensor in tensors_of([list(inputs.args), asked], "")]
     if len(given) != 1 or inputs.raises or inputs.requires or not 0 < given[0].numel() <= MOST:
         return False
     (source,) = given
@@ -36,7 +39,7 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor]) -> bool:
     generator = torch.Generator().manual_seed(SEED)
     try:
         first = _distinct(source, generator)
-        answer = _answer(inputs, source, first)
+        answer = _answer(inputs, source, first, outs)
         if len(answer) != len(results) or not all(map(_plain, answer)):
             return False
         places = {
@@ -48,7 +51,7 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor]) -> bool:
             if not places:
                 return False
             values = _few(source, generator)
-            answer = _answer(inputs, source, values)
+            answer = _answer(inputs, source, values, outs)
             places = {number: found for number, found in places.items() if _follows(values, answer[number], found)}
     except Exception:  # whatever a reference says of values, or of a dtype, that no case has
         return False
@@ -73,10 +76,20 @@ def _few(source: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return values if source.is_floating_point() else values.to(torch.int64)
 
 
-def _answer(inputs: CaseInputs, source: torch.Tensor, values: torch.Tensor) -> list[torch.Tensor]:
+def _answer(
+    inputs: CaseInputs, source: torch.Tensor, values: torch.Tensor, outs: Collection[str]
+) -> list[torch.Tensor]:
     args, kwargs = _exchanged([tuple(inputs.args), dict(inputs.kwargs)], source, values.clone())
+    for name in outs:
+        for _, out in tensors_of(kwargs.get(name), ""):
+            kwargs[name] = _exchanged(kwargs[name], out, _room(out, source, values))
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         return [tensor for _, tensor in tensors_of(inputs.reference(*args, **kwargs), "")]
+
+
+def _room(out: torch.Tensor, source: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """A tensor for a result, of the values' dtype where the case has the source's."""
+    return torch.empty(0, dtype=values.dtype if out.dtype == source.dtype else out.dtype)
 
 
 def _exchanged(tree: Any, old: torch.Tensor, new: torch.Tensor) -> Any:

@@ -107,7 +107,7 @@ def case_of(
 ) -> CaseInputs:
     """Make a case of a call that reached the device; `origin` says in its title where the call comes from."""
     reference = reference_of(call.operator)
-    call = sized(call, facts.writes)
+    call = _without_none(sized(call, facts.writes))
     kwargs, fresh = _outputs(facts, call)
     public = Call(reference, call.args, dict(kwargs))
     compared = postprocess_of(parent.public, _as_public(facts, public)) if parent.same else None
@@ -145,6 +145,20 @@ def case_of(
         title=f"{origin}: {call_text(call.args, kwargs)}"[:300],
     )
     return replace(made, standard=standard)
+
+
+def _without_none(call: Recorded) -> Recorded:
+    """Return the call without `None` for what is not given, as a library hands it on, whoever calls.
+
+    Some of PyTorch's callers spell it out and others do not; the wrapper shall be told one form.
+    """
+    parameters = call.operator._schema.arguments
+    optional = {p.name for p in parameters if p.has_default_value() and p.default_value is None}
+    args = list(call.args)
+    while args and args[-1] is None and parameters[len(args) - 1].name in optional:
+        args.pop()
+    kwargs = {name: value for name, value in call.kwargs.items() if value is not None or name not in optional}
+    return replace(call, args=tuple(args), kwargs=kwargs)
 
 
 def _outputs(facts: Overload, call: Recorded) -> tuple[dict[str, Any], tuple[str, ...]]:
