@@ -212,7 +212,7 @@ HARMLESS = [
     "exec('a = 1')",
     "__import__('os')",
     "open('/dev/null').close()",
-    "torch.os.getpid(), torch.os.listdir('.')",
+    "torch.os.getpid(), torch.os.getcwd()",
     "torch.sys._getframe(0)",
     "torch.add = torch.mul",
     "torch.Tensor.add = None",

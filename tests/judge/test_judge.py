@@ -319,7 +319,12 @@ async def test_workers_have_no_secrets_no_network_and_a_private_directory(pool: 
     source = (
         "import os, socket\n"
         "def wrapper(x):\n"
-        "    facts = [sorted(os.environ), os.listdir('.'), sorted(d for d in os.listdir('/proc') if d.isdigit())]\n"
+        "    facts = [sorted(os.environ), []]\n"
+        "    for name in ('self/status', 'uptime', *map(str, range(1, 1 << 15))):\n"
+        "        try:\n"
+        "            facts[1].append(open(f'/proc/{name}/status' if name.isdigit() else f'/proc/{name}').read())\n"
+        "        except OSError:\n"
+        "            continue\n"
         "    try:\n"
         "        socket.create_connection(('127.0.0.1', 9), timeout=1)\n"
         "    except OSError as error:\n"
@@ -371,13 +376,17 @@ async def test_references_are_not_in_the_workers_memory(pool: Bench) -> None:
 async def test_a_guest_finds_no_files_of_pythons(pool: Bench) -> None:
     # Bytecode and times of access change with use: who sees them knows whether he is judged.
     source = (
-        "import os\n"
+        "import os, sys\n"
         "def wrapper(x):\n"
-        "    packages = os.path.dirname(os.path.dirname(torch.__file__))\n"
-        "    places = [packages, os.path.dirname(os.__file__), '/usr', '/sys/class', '/proc']\n"
-        "    raise ValueError([len(os.listdir(place)) if os.path.isdir(place) else 0 for place in places])\n"
+        "    found = []\n"
+        "    for place in (os.__file__, torch.__file__, torch.__cached__, sys.executable, '/usr/bin/env', '/proc/uptime'):\n"
+        "        try:\n"
+        "            found.append(len(open(place, 'rb').read(1)))\n"
+        "        except OSError as error:\n"
+        "            found.append(type(error).__name__)\n"
+        "    raise ValueError(set(found))\n"
     )
-    assert "ValueError: [0, 0, 0, 0, 0]" in (await judged(pool, source)).summary
+    assert "ValueError: {'FileNotFoundError'}" in (await judged(pool, source)).summary
 
 
 async def test_a_lost_judge_is_replaced(pool: Bench) -> None:

@@ -45,7 +45,7 @@ def decided(
 
     guards = frozenset({"mutation", "aliasing", "outputs", "provenance"})
     judge = CaseJudge(inputs, operator, "vpe", expected, guards, copies_count=False)
-    request, payloads = judge.request(1.0)
+    request, payloads = judge.request()
     result = request["kwargs"]["dict"][0][1] if kwargs else request["args"]["tuple"][0]
     reply = {"result": result, "after": [request["args"], request["kwargs"]]}
     contents = [bytes(payload) for payload in payloads]

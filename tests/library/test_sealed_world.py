@@ -15,6 +15,7 @@ import pytest
 from library_testkit import make_library
 
 TELLS = """
+import fcntl
 import gc
 import hashlib
 import os
@@ -51,22 +52,32 @@ def told(function, *arguments):
         return type(error).__name__
 
 
+def descriptors():
+    found = []
+    for number in range(256):
+        try:
+            found.append((number, fcntl.fcntl(number, fcntl.F_GETFL)))
+        except OSError:
+            continue
+    return found
+
+
 def wrapper(self, other, *, alpha=1, out):
     limits = [told(resource.getrlimit, number) for number in range(10) if number != 6]
     mask = os.umask(0)
     found = {
         "variables": sorted(os.environ.items()), "paths": sys.path, "arguments": sys.argv, "all": sys.orig_argv,
         "command": read("/proc/self/cmdline"), "from": read("/proc/self/environ"), "limits": limits,
-        "folder": os.getcwd(), "files": sorted(os.listdir(".")), "root": sorted(os.listdir("/")),
+        "folder": os.getcwd(), "files": told(os.listdir, "."), "root": told(os.listdir, "/"),
         "modules": sorted(sys.modules), "threads": threading.active_count(), "host": socket.gethostname(),
-        "flags": str(sys.flags), "open": sorted(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else [],
+        "flags": str(sys.flags), "open": descriptors(),
         "caches": sorted(sys.path_importer_cache), "python": [sys.executable, sys._base_executable], "mask": mask,
         "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
         "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())), "hash": hash("any"),
         "nice": told(os.getpriority, os.PRIO_PROCESS, 0), "cores": told(os.sched_getaffinity, 0),
         "blocks": getattr(sys, "getallocatedblocks", int)(), "frozen": getattr(gc, "get_freeze_count", int)(),
         "objects": len(getattr(gc, "get_objects", list)()), "counts": getattr(sys, "getrefcount", type)(None),
-        "processes": sorted(os.listdir("/proc")), "frames": frames(), "address": self.data_ptr(), "user": os.getuid(),
+        "processes": read("/proc/uptime"), "frames": frames(), "address": self.data_ptr(), "user": os.getuid(),
     }
     plain = {name: re.sub(r"bringup-judge-\\w+", "SCRATCH", repr(value)) for name, value in found.items()}
     short = {name: hashlib.sha256(value.encode()).hexdigest()[:8] for name, value in plain.items()}

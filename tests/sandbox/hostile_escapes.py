@@ -74,7 +74,7 @@ assert not found, found
     Hostile("environments of others", wrapper(
         """
 seen = 0
-for name in os.listdir("/proc"):
+for name in map(str, range(1, 1 << 15)):
     if name.isdigit() and name != str(os.getpid()):
         for file in ("environ", "mem", "maps"):
             try:
@@ -117,13 +117,13 @@ os.link("fifo", "other")
     Hostile("uses its scratch as it may", wrapper(
         """
 assert tempfile.gettempdir() == os.path.join(os.getcwd(), "tmp"), tempfile.gettempdir()
-with tempfile.NamedTemporaryFile() as file, open("notes", "w") as notes, open("tmp/other", "w") as other:
-    for opened in (file, notes, other):
-        opened.write(b"x" if opened is file else "x")
+for path in ("notes", "tmp/other"):
+    with open(path, "w") as file:
+        file.write("x")
+    with open(path) as file:
+        assert file.read() == "x"
 assert os.environ["HOME"] == os.getcwd()
-done = subprocess.run("cat notes > copy && cat copy", shell=True, capture_output=True, text=True)
-assert done.stdout == "x", done
-""", "import os, subprocess, tempfile")),
+""", "import os, tempfile")),
     Hostile("removes its scratch", wrapper("os.rmdir('tmp')\nos.chdir('/')")),
     Hostile("sockets", wrapper(
         """
@@ -180,17 +180,12 @@ held, head = (ctypes.c_uint32 * 6)(*[0xFFFFFFFF] * 6), (ctypes.c_uint32 * 2)(0x2
 assert libc.capget(head, held) == 0 and list(held) == [0] * 6, list(held)
 refused("new privileges", call, 157, 167, 38, 0, 0, 0, 0)
 """, SYSCALL), degraded=False),
-    Hostile("programs of the system", wrapper(
+    Hostile("other programs", wrapper(
         """
-said = subprocess.run(["id", "-u"], capture_output=True, text=True).stdout.strip()
-assert said == str(os.getuid()), said
-for command in (["su", "-c", "id"], ["mount", "-t", "tmpfs", "none", "/mnt"], ["chroot", "/", "id"]):
-    try:
-        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL)
-    except OSError:
-        continue
-    assert done.returncode, command
-""", "import os, subprocess"), degraded=False),
+for command in (["id", "-u"], ["su", "-c", "id"], ["mount", "-t", "tmpfs", "none", "/mnt"], ["chroot", "/", "id"]):
+    refused(command[0], subprocess.run, command)
+refused("another program", call, 59, 221, b"/bin/sh", 0, 0)
+""", SYSCALL + "import subprocess"), degraded=False),
     Hostile("tracing", wrapper(
         """
 refused("tracing init", call, 101, 117, 16, os.getppid(), 0, 0)

@@ -26,6 +26,7 @@ from triton.errors import TritonError
 from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 
+from bringup.device import held
 from bringup.device.handles import Handles
 from bringup.device.wire import LARGEST_TEXT, LAUNCH, POINTER, SOURCE, Command
 from bringup.vpe.device import tensors
@@ -77,6 +78,7 @@ class FrontEnd:
             if real.supports_target(self.target):
                 backends[key] = Backend(_text_backend(real), Driver)
         driver.set_active(Driver())
+        held.install()
         for target in (self.target, *CHECKING):  # Triton reads files at the first need, and keeps what it has read
             with contextlib.suppress(Exception):
                 self.backend(target).parse_options({}).hash()

@@ -46,16 +46,20 @@ INHERITED: dict[str, tuple[int | None, int | None]] = {
     "sched_getparam": (143, 121), "sched_getscheduler": (145, 120), "personality": (135, 92), "getrlimit": (97, 163),
     "prlimit64": (302, 261),
 }  # fmt: skip
-# What tells a guest the time, or could give back what `_timeless` takes away (prctl).
+# What tells a guest the time, or could give back what `_timeless` takes away: prctl, and a vDSO of its own, which comes
+# with another program or on demand (arch_prctl).
 TIMES: dict[str, tuple[int | None, int | None]] = {
     "clock_gettime": (228, 113), "gettimeofday": (96, 169), "time": (201, None), "times": (100, 153),
     "getrusage": (98, 165), "sysinfo": (99, 179), "timer_create": (222, 107), "timerfd_create": (283, 85),
     "getitimer": (36, 102), "setitimer": (38, 103), "alarm": (37, None), "futex_waitv": (449, 449),
     "futex_wait": (455, 455), "prctl": (157, 167), "ioctl": (16, 29), "setsockopt": (54, 208),
+    "arch_prctl": (158, None), "execve": (59, 221), "execveat": (322, 281),
 }  # fmt: skip
-# Times of files, pipes and sockets, which are those of their making: for a guest that has no files to look for.
+# Times of files, pipes and sockets, which are those of their making, and how full a disk is: for a guest that has no
+# files to look for.
 STATS: dict[str, tuple[int | None, int | None]] = {
     "stat": (4, None), "fstat": (5, 80), "lstat": (6, None), "newfstatat": (262, 79), "statx": (332, 291),
+    "statfs": (137, 43), "fstatfs": (138, 44), "ustat": (136, None),
 }  # fmt: skip
 FUTEX, CLOCK_NANOSLEEP = (202, 98), (230, 115)
 FUTEX_WAITS = (0, 6, 9, 11, 13)  # FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2: those with an end
