@@ -254,6 +254,12 @@ class ThirdEngine:
         return self.simulator.launch(replace(call, blocks=blocks))
 
 
+# Where `isinstance` asks whether it is an engine, Python 3.12 and later do not ask `__getattr__`.
+for _name in {*Engine.__annotations__, *vars(Engine)} - {*vars(ThirdEngine), "exact", "alignment"}:
+    if not _name.startswith("_"):
+        setattr(ThirdEngine, _name, property(lambda self, name=_name: getattr(self.simulator, name)))
+
+
 class MovingTarget(ThirdTarget):
     """The third chip with a copy engine that may make results."""
 

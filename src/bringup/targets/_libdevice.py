@@ -1,7 +1,7 @@
 """Which functions of libdevice the GPUs' Triton has, and how a dialect that has some speaks of them.
 
 Names as in `triton.language.extra.cuda.libdevice` and `triton.language.extra.hip.libdevice` of Triton 3.6 and 3.7; left
-out are conversions and roundings that a cast or tl.math does as well.
+out are conversions and roundings that a cast or tl.math does as well, and what 3.7 alone has (`rint` of hip).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from bringup.dialect import Dialect
 _BOTH = (
     "abs acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh cyl_bessel_i0 cyl_bessel_i1 erf erfc erfcx "
     "erfinv exp exp2 expm1 fast_dividef fast_expf floor fma fmod hypot ilogb isinf isnan j0 j1 ldexp lgamma llrint "
-    "log log10 log1p log2 nearbyint nextafter pow rint round rsqrt signbit sin sinh sqrt tan tanh trunc y0 y1"
+    "log log10 log1p log2 nearbyint nextafter pow round rsqrt signbit sin sinh sqrt tan tanh trunc y0 y1"
 )
 _NVIDIA_ALONE = (
     "brev byte_perm cbrt clz cospi div_rd div_rn div_ru div_rz erfcinv exp10 fast_cosf fast_exp10f fast_log10f "
     "fast_log2f fast_logf fast_powf fast_sinf fast_tanf fdim ffs finitef float_as_int float_as_uint fma_rd fma_rn "
-    "fma_ru fma_rz int_as_float isfinited jn llround logb mulhi normcdf normcdfinv popc rcbrt remainder rhypot "
+    "fma_ru fma_rz int_as_float isfinited jn llround logb mulhi normcdf normcdfinv popc rcbrt remainder rhypot rint "
     "rsqrt_rn scalbn sinpi sqrt_rn tgamma uint_as_float yn"
 )
 NVIDIA = tuple(sorted(f"{_BOTH} {_NVIDIA_ALONE}".split()))
