@@ -82,7 +82,7 @@ def answer(case: CaseJudge, request: dict[str, Any], payloads: list[memoryview])
 def decide(case: CaseJudge) -> Outcome:
     """What the judge says of the reference's own answer to a case."""
     try:
-        request, payloads = case.request(0.0)
+        request, payloads = case.request()
     except _codec.Unencodable as error:
         return Outcome("untested", f"cannot be sent to the device: {error}")
     reply, held = answer(case, json.loads(json.dumps(request)), payloads)

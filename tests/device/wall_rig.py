@@ -104,7 +104,7 @@ def _parent(requests: socket.socket, target: str) -> None:
             die_with_parent()
             try:
                 if message == b"spawner":
-                    _fork_server._devices(found, None, chosen)  # type: ignore[arg-type]
+                    _fork_server._devices(found, None, chosen, "/")  # type: ignore[arg-type]
                 else:
                     _worker.serve_compiles(found[0], chosen)
             finally:

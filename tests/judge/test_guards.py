@@ -211,7 +211,6 @@ HARMLESS = [
     "eval('1 + 1')",
     "exec('a = 1')",
     "__import__('os')",
-    "open('/dev/null').close()",
     "torch.os.getpid(), torch.os.getcwd()",
     "torch.sys._getframe(0)",
     "torch.add = torch.mul",

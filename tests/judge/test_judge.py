@@ -386,7 +386,7 @@ async def test_a_guest_finds_no_files_of_pythons(pool: Bench) -> None:
         "            found.append(type(error).__name__)\n"
         "    raise ValueError(set(found))\n"
     )
-    assert "ValueError: {'FileNotFoundError'}" in (await judged(pool, source)).summary
+    assert "ValueError: {'PermissionError'}" in (await judged(pool, source)).summary
 
 
 async def test_a_lost_judge_is_replaced(pool: Bench) -> None:

@@ -34,10 +34,10 @@ for pid in range(2, 40000):
 """, SYSCALL), degraded=False),
     Hostile("writing outside", wrapper(
         """
-import bringup, pwd, sys
+import bringup, sys
 places = ["/", "/usr", "/usr/lib", "/etc", "/home", "/root", "/var", "/dev", "/dev/shm", "/run", "/sys", "/proc"]
 places += [os.path.dirname(torch.__file__), os.path.dirname(bringup.__file__), sys.prefix, sys.base_prefix]
-places += [pwd.getpwuid(os.getuid()).pw_dir if os.getuid() != 1000 else "/root", "{canary}", *filter(None, sys.path)]
+places += ["/root", "/scratch", ".", "{canary}", *filter(None, sys.path)]
 for place in places:
     refused(place, os.open, os.path.join(place, "bringup-escape"), os.O_WRONLY | os.O_CREAT)
     refused(place, os.mkdir, os.path.join(place, "bringup-escape"))
@@ -89,42 +89,17 @@ if os.path.isdir("/proc/self"):
 assert "sk-canary" not in repr(os.environ)
 assert not seen, f"{seen} files of other processes"
 """)),
-    Hostile("links out of the scratch", wrapper(
+    Hostile("files of its own", wrapper(
         """
-os.symlink("{canary}", "link")
-os.symlink("/", "root")
-os.makedirs("a/b/c")
-os.symlink("{canary}/secret", "a/b/c/file")
-os.symlink("link", "a/loop")
-os.chmod("a/b", 0)
-os.chmod("a", 0o500)
-""")),
-    Hostile("a deep tree in the scratch", wrapper(
-        """
-start = os.getcwd()
-for _ in range(1500):
-    os.mkdir("d")
-    os.chdir("d")
-os.chdir(start)
-""")),
-    Hostile("strange names in the scratch", wrapper(
-        """
-for name in (b"\\n", b"\\xff\\xfe", b"-rf", b"x" * 255, b" "):
-    open(name, "w").close()
-os.mkfifo("fifo")
-os.link("fifo", "other")
-""")),
-    Hostile("uses its scratch as it may", wrapper(
-        """
-assert tempfile.gettempdir() == os.path.join(os.getcwd(), "tmp"), tempfile.gettempdir()
-for path in ("notes", "tmp/other"):
-    with open(path, "w") as file:
-        file.write("x")
-    with open(path) as file:
-        assert file.read() == "x"
-assert os.environ["HOME"] == os.getcwd()
-""", "import os, tempfile")),
-    Hostile("removes its scratch", wrapper("os.rmdir('tmp')\nos.chdir('/')")),
+refused("a link", os.symlink, "{canary}", "link")
+refused("a folder", os.mkdir, "a")
+refused("a pipe with a name", os.mkfifo, "fifo")
+for name in (b"notes", b"\\n", b"\\xff\\xfe", b"-rf", b"/tmp/notes", b"/scratch/notes", b"/dev/shm/notes"):
+    refused("a file", open, name, "w")
+refused("another folder", os.chdir, "/")
+refused("no folder", os.rmdir, "/scratch")
+refused("a root", os.chroot, ".")
+""", REFUSED)),
     Hostile("sockets", wrapper(
         """
 for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_VSOCK):
@@ -223,8 +198,7 @@ for path in ("/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg", "/dev/sda", "/de
     refused(path, os.open, path, os.O_RDONLY)
 refused("a device", os.mknod, "device", 0o666 | 0o060000, os.makedev(254, 0))
 assert len(os.urandom(8)) == 8
-with open("/dev/null", "w") as null:
-    null.write("x")
+refused("no device", open, "/dev/null", "w")
 """, REFUSED), degraded=False),
     Hostile("new namespaces", wrapper(
         """

@@ -1,36 +1,42 @@
 """The fork servers: single-threaded processes that have imported everything once and fork what is asked of them.
 
-Started as `python -P -m bringup.judge._fork_server ROLE TARGET`. On its control socket, standard input, a parent
-receives the name of a service with file descriptors and forks it: a referee (role `referee`), or a spawner of guests,
-of compiling processes or of device processes (role `run`). Imports cost seconds, a fork milliseconds. No OpenMP pool
-and no CUDA context may exist here, since neither survives a fork: OpInfo makes one where a GPU is visible, so only the
-referee's parent imports it, and that one sees no GPU.
+Started by `_processes.server_command` with a role and a target. For what comes on its control socket, standard input, a
+parent forks a copy of itself, which receives the name of a service with file descriptors: a referee (role `referee`),
+or a spawner of guests, of compiling processes or of device processes (role `run`). Imports cost seconds, a fork
+milliseconds. No OpenMP pool and no CUDA context may exist here, since neither survives a fork: OpInfo makes one where a
+GPU is visible, so only the referee's parent imports it, and that one sees no GPU. Parents and spawners of guests run no
+Python between two forks (`sandbox._copies`): no guest can tell how many were before it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import faulthandler
 import gc
 import json
 import os
 import signal
+import site
 import socket
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from bringup.judge._processes import PATHS
 from bringup.judge.sandbox import (
-    Limits,
     Sandbox,
     SandboxFault,
+    World,
+    copies,
     die_with_parent,
+    forget,
     hide,
+    imported,
     spawn,
     stop_counting_cycles,
-    stop_the_clock,
     survey,
     take_up_the_clock,
     warm_up,
@@ -38,9 +44,9 @@ from bringup.judge.sandbox import (
 from bringup.targets import Target, get_target
 
 GUESTS_KEEP = (
-    "HOME", "TMPDIR", "TRITON_CACHE_DIR", "OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE", "TORCH_DEVICE_BACKEND_AUTOLOAD",
-    "LANG", "TZ", "PYTHONPATH",
+    "OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE", "TORCH_DEVICE_BACKEND_AUTOLOAD", "LANG", "TZ", "PYTHONPATH",
 )  # fmt: skip
+NOWHERE = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"), "/nowhere")
 # What counts the interpreter's own objects differs between environments; no kernel's wrapper needs it.
 CENSUS: dict[Any, tuple[str, ...]] = {
     sys: ("getallocatedblocks", "getrefcount", "_debugmallocstats"),
@@ -49,38 +55,40 @@ CENSUS: dict[Any, tuple[str, ...]] = {
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
 
 
-def main() -> None:
-    """Import, say ready, fork on request, end with the control socket, or with the process that started this one."""
+def main(clock: str) -> None:
+    """Import, say ready, fork on request, end with the control socket, or with the process that started this one.
+
+    `clock`: why it goes on, "" where it is stopped.
+    """
     die_with_parent()  # while it imports it does not look at the socket
     control = socket.socket(fileno=os.dup(0))
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     role, spec = sys.argv[1:3]
-    clock = _stop_the_clock() if role == "run" else ""
     plain = list(sys.path)
     sys.path += [path for path in _paths() if path not in plain]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process decides
     target = get_target(spec)  # once for all children: a profile on disk may change or vanish under a run
-    sandbox = replace(_warm_up(role, target), clock=clock)
+    _warm_up(role, target)
+    without = frozenset(filter(None, os.environ.get("BRINGUP_SANDBOX_WITHOUT", "").split(",")))
+    sandbox = Sandbox(World(()), without, clock=clock)
+    gc.collect()
+    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
     control.sendall(b"ready\n")
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 4096, 4)
-        if not message:
-            return
-        pid = os.fork()
-        if pid == 0:
-            control.close()
-            die_with_parent()
-            try:
-                SERVICES[message.decode()](descriptors, sandbox, target)
-            except BaseException:
-                sys.excepthook(*sys.exc_info())
-            finally:
-                os._exit(0)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        del message, descriptors, descriptor, pid  # what a later child is forked from says nothing of earlier ones
+    descriptors = copies(control)
+    if descriptors is None:
+        return
+    die_with_parent()
+    try:
+        control.close()
+        with open(descriptors[0], "rb") as text:
+            asked = json.load(text)
+        SERVICES[asked["service"]](descriptors[1:], sandbox, target, asked["folder"])
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(0)
 
 
 def _paths() -> list[str]:
@@ -97,11 +105,12 @@ def _plain_world(target: Target) -> None:
 
     A candidate that goes by them would tell a judge from a user. Modules of the user's, plug-ins, are imported before.
     """
+    scratch, theirs = os.environ["HOME"], set(_paths())
     kept = {name: os.environ[name] for name in (*GUESTS_KEEP, *target.environment()) if name in os.environ}
     os.environ.clear()
-    os.environ.update(kept, PATH=os.defpath, **HIDDEN)
+    os.environ.update(kept, PATH=os.defpath, **HIDDEN, **NOWHERE)
+    tempfile.tempdir = site.USER_BASE = site.USER_SITE = None
     _forget_first_variables()
-    theirs = set(_paths())
     ours = {os.path.abspath(path) for path in (sys.prefix, sys.base_prefix, os.environ.get("PYTHONPATH", sys.prefix))}
     sys.path[:] = dict.fromkeys(
         path for path in sys.path if path not in theirs or any(path.startswith(root) for root in ours)
@@ -111,28 +120,29 @@ def _plain_world(target: Target) -> None:
     for module, names in CENSUS.items():
         for name in names:
             vars(module).pop(name, None)
+    forget(os.path.basename(scratch).encode())
 
 
 def _forget_first_variables() -> None:
-    """Overwrite the variables that this process was started with, which the kernel shows as /proc/self/environ.
+    """Overwrite the arguments and variables that this process was started with, which the kernel shows in /proc/self.
 
-    Nothing reads them there: all that are set have been set anew, elsewhere.
+    Nothing reads them there: all variables that are set have been set anew, elsewhere.
     """
     try:
         with open("/proc/self/stat", encoding="utf-8") as file:
             fields = file.read().rpartition(")")[2].split()
-        start, end = int(fields[47]), int(fields[48])  # env_start and env_end, the fields 50 and 51 of all
+        places = [int(field) for field in fields[45:49]]  # arg_start to env_end, the fields 48 to 51 of all
     except (OSError, LookupError, ValueError):
         return
-    if 0 < start < end:
-        ctypes.memset(start, 0, end - start)
+    for start, end in (places[:2], places[2:]):
+        if 0 < start < end:
+            ctypes.memset(start, 0, end - start)
 
 
-def _warm_up(role: str, target: Target) -> Sandbox:
-    """Import what the children need; return what guests may see (nobody asks the referee's parent for one)."""
+def _warm_up(role: str, target: Target) -> None:
+    """Import what the children need."""
     import torch
 
-    extra: tuple[str, ...] = ()
     torch.set_num_threads(1)
     torch.broadcast_shapes((1,), (1,))  # OpInfo's samples and wrappers ask: the first time imports SymPy
     torch.cpu._is_avx2_supported()  # PyTorch looks the processor up at the first need, in /proc, which guests lack
@@ -148,16 +158,11 @@ def _warm_up(role: str, target: Target) -> Sandbox:
         from bringup.judge import _codec, _worker  # noqa: F401
 
         target.warm_up()
-        extra = target.worker_paths
+        imported()
     warm_up()
-    without = frozenset(filter(None, os.environ.get("BRINGUP_SANDBOX_WITHOUT", "").split(",")))
-    sandbox = Sandbox(survey(extra), without)
-    gc.collect()
-    gc.freeze()
-    return sandbox
 
 
-def _referee(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
+def _referee(descriptors: list[int], sandbox: Sandbox, target: Target, folder: str) -> None:
     from bringup.judge._referee import Referee
 
     faulthandler.enable()  # PyTorch's own kernels run here: where one of them crashes is to be known
@@ -165,7 +170,7 @@ def _referee(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
     Referee(main_end, guests, compiles, devices, target).serve()
 
 
-def _guests(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
+def _guests(descriptors: list[int], sandbox: Sandbox, target: Target, folder: str) -> None:
     """Fork guests: no GPU is visible to them, and the range of their handles has no access right."""
     from bringup.judge._imported import import_all
     from bringup.judge._worker import Guests
@@ -179,24 +184,16 @@ def _guests(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
     serve_spawns(descriptors[0], replace(sandbox, blind=True), guests.serve)
 
 
-def _stop_the_clock() -> str:
-    """Return why it goes on, or ""."""
-    try:
-        stop_the_clock()
-    except OSError as error:
-        return str(error.strerror or error)
-    return ""
-
-
-def _compiles(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
+def _compiles(descriptors: list[int], sandbox: Sandbox, target: Target, folder: str) -> None:
     from bringup.judge._worker import serve_compiles
 
     os.environ.update(HIDDEN)
     take_up_the_clock()
-    serve_spawns(descriptors[0], sandbox, lambda descriptor: serve_compiles(descriptor, target))
+    world = survey(target.worker_paths, folder)
+    serve_spawns(descriptors[0], replace(sandbox, world=world), lambda descriptor: serve_compiles(descriptor, target))
 
 
-def _devices(descriptors: list[int], sandbox: Sandbox, target: Target) -> None:
+def _devices(descriptors: list[int], sandbox: Sandbox, target: Target, folder: str) -> None:
     """Fork device processes, each for the life of a referee or until a fault breaks it."""
     requests = socket.socket(fileno=descriptors[0])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -235,33 +232,34 @@ def _device(control: socket.socket, target: Target) -> None:
 
 
 def serve_spawns(descriptor: int, sandbox: Sandbox, body: Callable[[int], None]) -> None:
-    """Fork one isolated process per request until the socket closes."""
+    """Fork one isolated process per request until the socket closes; a copy of this one is its parent while it lives.
+
+    The copy reads nothing of the request but descriptors: what is in its memory is in the worker's.
+    """
     requests = socket.socket(fileno=descriptor)
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(requests, 65536, 4)
-        if not message:
-            return
-        limits: dict[str, Any] = json.loads(message)
-        sock, output, status, scratch = descriptors
+    descriptors = copies(requests)
+    if descriptors is None:
+        return
+    try:
+        die_with_parent()
         answer: dict[str, Any]
         try:
-            made = spawn(sandbox, Limits(**limits), (sock, output, status, scratch), body)
-            answer = dict(zip(("pid", "isolation"), made, strict=True))
-            del made
+            answer = dict(zip(("pid", "isolation"), spawn(sandbox, descriptors, body), strict=True))
         except SandboxFault as error:
             answer = {"fault": str(error)}
         for d in descriptors:
             os.close(d)
         requests.sendall(json.dumps(answer).encode() + b"\n")
-        del message, descriptors, limits, sock, output, status, scratch, answer, d  # as above
+        requests.close()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(answer["pid"], 0)
+    finally:
+        os._exit(0)
 
 
-SERVICES: dict[str, Callable[[list[int], Sandbox, Target], None]] = {
+SERVICES: dict[str, Callable[[list[int], Sandbox, Target, str], None]] = {
     "referee": _referee,
     "guests": _guests,
     "compiles": _compiles,
     "devices": _devices,
 }
-
-if __name__ == "__main__":
-    main()

@@ -17,7 +17,7 @@ from bringup.device import frames
 from bringup.judge._memory import OUT_OF_MEMORY, memory_kills
 from bringup.judge._remove import remove_tree
 from bringup.judge._waiting import children
-from bringup.judge.sandbox import Limits, SandboxFault
+from bringup.judge.sandbox import Limits, SandboxFault, ask
 
 EXCEEDED = {
     "processes": "the process limit was exceeded: the candidate started too many processes and was killed",
@@ -47,13 +47,13 @@ class Guest:
         ours, theirs = socket.socketpair()
         out_read, out_write = os.pipe()
         status_read, status_write = os.pipe()
-        request = json.dumps(Limits(**limits).to_json()).encode()
+        given, giving = os.pipe()
+        os.write(giving, json.dumps(Limits(**limits).to_json()).encode())
         scratch = os.open(self.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        socket.send_fds(spawner, [request], [theirs.fileno(), out_write, status_write, scratch])
-        os.close(scratch)
+        ask(spawner, [theirs.fileno(), out_write, status_write, scratch, given])
         theirs.close()
-        os.close(out_write)
-        os.close(status_write)
+        for descriptor in (scratch, out_write, status_write, given, giving):
+            os.close(descriptor)
         self._out, self._status = out_read, status_read
         os.set_blocking(out_read, False)
         self.sock = ours

@@ -17,6 +17,7 @@ from bringup.device.frames import PREFIX, pack
 from bringup.errors import EnvironmentFault
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import Progress
+from bringup.judge.sandbox import ask
 
 # Workers see these variables and no others: no key, token or path of the user's reaches a candidate. Guests see still
 # fewer (`_fork_server`): what differs between two processes of one user is no sign to go by.
@@ -25,8 +26,8 @@ PASSED_ENVIRONMENT = (
     "LD_LIBRARY_PATH",
     "CUDA_VISIBLE_DEVICES",
     "ROCR_VISIBLE_DEVICES",
-    "BRINGUP_VPE_DUMPS",
 )
+PASSED_FOLDERS = ("BRINGUP_VPE_DUMPS",)  # relative to where the program works, and nothing else is: servers start in /
 PATHS = "paths.json"  # in a fork server's home: where the process that starts it finds modules
 PADDING, BLOCK = "BRINGUP_PADDING", 1 << 13  # a variable that makes all variables together as long as such a block
 KEPT_OPERATORS = 8  # whose inputs and references a referee keeps in memory
@@ -42,6 +43,7 @@ def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[s
     Path(scratch, PATHS).write_text(json.dumps(paths), encoding="utf-8")
     variables = {
         **{name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ},
+        **{name: os.path.abspath(os.environ[name]) for name in PASSED_FOLDERS if name in os.environ},
         "HOME": scratch,
         "TMPDIR": scratch,
         "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
@@ -97,6 +99,22 @@ ctypes.CDLL(None).personality(0x0040000)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 """What children would inherit, and see, is set; addresses are not drawn. Then the process begins anew."""
+START = """
+import sys, types
+sandbox, role = sys.argv.pop(1), sys.argv[1]
+clock = ""
+if role == "run":
+    for name in ("bringup", "bringup.judge", "bringup.judge.sandbox"):
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__path__ = [sandbox]
+    from bringup.judge.sandbox import _start
+    clock = _start.begin()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "bringup"]:
+        del sys.modules[name]
+from bringup.judge import _fork_server
+_fork_server.main(clock)
+"""
+"""What the imports of the parent of guests would note is set before the first one of them: see `sandbox._start`."""
 
 
 def server_command(role: str, target: str) -> list[str]:
@@ -104,8 +122,17 @@ def server_command(role: str, target: str) -> list[str]:
 
     Guests are its copies, and a candidate could go by whatever its starter has left in it: see `BOOT`.
     """
-    python = interpreter()
-    return [python, "-I", "-S", "-c", BOOT, python, "-P", "-m", "bringup.judge._fork_server", role, target]
+    python, sandbox = interpreter(), os.path.join(os.path.dirname(os.path.abspath(__file__)), "sandbox")
+    return [python, "-I", "-S", "-c", BOOT, python, "-P", "-c", START, sandbox, role, target]
+
+
+def service(name: str) -> bytes:
+    """What a fork server is asked for a service by: its name, and where this program works, which no guest is told."""
+    folder = "/"
+    if name == "compiles":
+        with contextlib.suppress(OSError):
+            folder = os.getcwd()
+    return json.dumps({"service": name, "folder": folder}).encode()
 
 
 def interpreter() -> str:
@@ -234,9 +261,9 @@ class ForkServer:
             code = await self.process.wait()
             raise start_failure(code, self.log)
 
-    def fork(self, service: str, descriptors: list[int]) -> None:
+    def fork(self, name: str, descriptors: list[int]) -> None:
         """Have it fork a service that gets these descriptors."""
-        socket.send_fds(self.control, [service.encode()], descriptors)
+        ask(self.control, descriptors, service(name))
 
     async def close(self) -> None:
         """End it."""

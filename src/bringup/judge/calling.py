@@ -24,10 +24,17 @@ from bringup.judge._compiling import Compiling
 from bringup.judge._device import Device as DeviceProcess
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore, kernels_folder, key_of
-from bringup.judge._processes import START_SECONDS, JudgeFault, process_environment, server_command, start_failure
+from bringup.judge._processes import (
+    START_SECONDS,
+    JudgeFault,
+    process_environment,
+    server_command,
+    service,
+    start_failure,
+)
 from bringup.judge._reply import check_inputs, check_reply
 from bringup.judge._scratch import Scratch
-from bringup.judge.sandbox import SandboxFault
+from bringup.judge.sandbox import SandboxFault, ask
 
 CHUNK = 1 << 20
 GRACE_SECONDS = 2.0
@@ -155,11 +162,11 @@ class Caller:
                 return
             self._scratch = Scratch()
             control, self._finalizer = self._server()
-            for service in SERVICES:
+            for name in SERVICES:
                 near, far = socket.socketpair()
-                socket.send_fds(control, [service.encode()], [far.fileno()])
+                ask(control, [far.fileno()], service(name))
                 far.close()
-                self._spawners[service] = near
+                self._spawners[name] = near
             self._compiling = Compiling(
                 self.toolchain, (), self.limits.compile_seconds, self._store, {}, self._compiler
             )

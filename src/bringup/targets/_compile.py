@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bringup.device import Kernel
@@ -52,14 +54,27 @@ def verified(text: str) -> Any:
 
     context = ir.context()
     ir.load_dialects(context)
-    with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
-        file.write(text)
-    try:
-        module = ir.parse_mlir_module(file.name, context)
-    finally:
-        os.unlink(file.name)
+    with _as_file(text) as path:
+        module = ir.parse_mlir_module(path, context)
     module.context = context
     return module
+
+
+@contextlib.contextmanager
+def _as_file(text: str) -> Iterator[str]:
+    """The path of a file that holds a text; errors quote it, and guests are told these.
+
+    So every compiling process, which is one of two in a world of its own, has the same one.
+    """
+    path = os.path.join(tempfile.gettempdir(), f"kernel-{os.getpid()}-{threading.get_native_id()}.ttir")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)  # of a process that was killed
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
+        file.write(text)
+    try:
+        yield path
+    finally:
+        os.unlink(path)
 
 
 def refuse_addresses(text: str) -> None:
@@ -140,12 +155,8 @@ def compile_with_triton(
         text, accesses = fenced(module)
         facts[FENCE] = [[one.argument, one.what, one.line] for one in accesses]
     options = {key: value for key, value in request["options"].items() if key in OPTIONS and value is not None}
-    with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
-        file.write(text)
-    try:
-        compiled = triton.compile(file.name, target=GPUTarget(*target), options=options)
-    finally:
-        os.unlink(file.name)
+    with _as_file(text) as path:
+        compiled = triton.compile(path, target=GPUTarget(*target), options=options)
     metadata = compiled.metadata
     for key in _FACTS:
         facts[key] = getattr(metadata, key, None)

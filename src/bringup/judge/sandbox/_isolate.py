@@ -2,8 +2,9 @@
 
 The process tree is `spawner -> init -> worker`. Init is the first process of new user, process-id, mount, network,
 IPC and host-name namespaces: when it ends, the kernel ends everything in them, so no fork, daemon or signal outlives
-or escapes a candidate. What the system refuses is made up for as far as it can be, and named in the facts that come
-back with every worker: no protection is missing silently.
+or escapes a candidate. It forks the worker before it knows or does anything of this one: what is said and done before
+a fork lies in a worker's memory. What the system refuses is made up for as far as it can be, and named in the facts
+that come back with every worker: no protection is missing silently.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import posix
+import random
 import signal
+import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -36,7 +40,7 @@ NAMESPACED = {
     "network": "network namespace",
 }
 Body = Callable[[int], None]
-Descriptors = tuple[int, int, int, int]
+HOST = b"guest"
 
 
 def warm_up() -> None:
@@ -44,8 +48,8 @@ def warm_up() -> None:
     for releases in (True, False):
         _kernel.libc(releases)
     with contextlib.suppress(OSError):  # an unknown architecture: every worker will say so
-        for blind, bare in ((False, False), (True, False), (True, True)):
-            _seccomp.assembled(blind=blind, bare=bare)
+        for blind in (False, True):
+            _seccomp.assembled(blind=blind)
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Sandbox:
     world: World
     without: frozenset[str] = frozenset()  # for tests: `namespaces`, `mounts`, `proc`, `landlock`, `seccomp`, `user`
     blind: bool = False
-    """Workers see nothing that they inherit: no files but their scratch, no priorities, affinities and limits."""
+    """Workers are guests: they open no files and see nothing of the machine, or of what they inherit."""
     clock: str = "goes on"
     """Why the clock of these processes is not stopped; "" where it is."""
 
@@ -86,13 +90,14 @@ class Facts:
         }
 
 
-def spawn(sandbox: Sandbox, limits: Limits, descriptors: Descriptors, body: Body) -> tuple[int, dict[str, Any]]:
+def spawn(sandbox: Sandbox, descriptors: Sequence[int], body: Body) -> tuple[int, dict[str, Any]]:
     """Fork a worker that runs `body(socket descriptor)`; return init's process id and the facts of its isolation.
 
     `descriptors` are the worker's socket, its output pipe, the pipe on which init reports the worker's end as one JSON
-    object ({"exit": code} or {"signal": number}, with "limit": name when init ended it for what it used), and an empty
-    directory for its files. That one has no name here: a worker finds in its memory what was said before its fork.
-    Raises SandboxFault when the worker could not be prepared.
+    object ({"exit": code} or {"signal": number}, with "limit": name when init ended it for what it used), an empty
+    directory for its files, and a pipe that holds its `Limits` as a JSON object. Nothing of them has a name or is read
+    here: a worker finds in its memory what was said before its fork. Raises SandboxFault when the worker could not be
+    prepared.
     """
     told, tell = os.pipe()
     go, let_go = os.pipe()
@@ -102,7 +107,7 @@ def spawn(sandbox: Sandbox, limits: Limits, descriptors: Descriptors, body: Body
         try:
             os.close(told)
             os.close(let_go)
-            _Init(sandbox, limits, flags, facts).run((*descriptors, tell, go), body)
+            _Init(sandbox, flags, facts).run((*descriptors, tell, go), body)
         finally:
             os._exit(111)
     os.close(tell)
@@ -154,48 +159,62 @@ def _read_all(descriptor: int) -> bytes:
 class _Init:
     """The worker's parent: makes its world, confines and watches it, reports its end."""
 
-    def __init__(self, sandbox: Sandbox, limits: Limits, flags: int, facts: Facts) -> None:
-        self.sandbox, self.limits, self.flags, self.facts = sandbox, limits, flags, facts
+    def __init__(self, sandbox: Sandbox, flags: int, facts: Facts) -> None:
+        self.sandbox, self.flags, self.facts = sandbox, flags, facts
         self.user: int | None = None  # what the worker becomes, as numbered inside
         self.scratch = ""
-        self.has_world = False
+        self.has_world = self.moved = False
         self.others = 0
 
     def run(self, descriptors: tuple[int, ...], body: Body) -> None:
-        """Prepare, fork the worker, wait for its end; does not return."""
+        """Fork the worker, prepare its world, wait for its end; does not return."""
         die_with_parent()
         _privileges.become_subreaper()
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
-        sock, output, status, directory, tell, go = _keep_only(*descriptors)
-        self._prepare(json.loads(_read_all(go)), directory)
-        os.close(go)
-        watch = _limits.Watch(self.limits, self.scratch, mounted=self.has_world, alone="proc" in self.facts.on)
+        sock, output, status, directory, given, tell, go = _keep_only(*descriptors)
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")  # when the machine runs out of memory, the worker goes first
+        ready, let_go = os.pipe()
         worker = os.fork()
         if worker == 0:
             try:
-                os.close(status)
+                for descriptor in (status, given, go, let_go):
+                    os.close(descriptor)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, AWAITED)
-                self._become_worker(output, tell)
+                self._become_worker(output, tell, ready, directory)
                 body(sock)
                 os._exit(0)
             finally:
                 os._exit(110)
-        for descriptor in (sock, output, tell):
+        for descriptor in (sock, output, tell, ready):
             os.close(descriptor)
+        limits = Limits(**json.loads(_read_all(given)))
+        self._prepare(json.loads(_read_all(go)), directory, limits.scratch_mb)
+        _limits.apply(limits, self.others, worker)
+        for descriptor in (directory, given, go):
+            os.close(descriptor)
+        watch = _limits.Watch(limits, self.scratch, mounted=self.has_world, alone="proc" in self.facts.on)
         watch.begin(worker)
+        os.write(let_go, json.dumps(self._told()).encode())
+        os.close(let_go)
         _privileges.hide()
         report = _reap(worker, watch, bool(self.flags))
         os.write(status, json.dumps(report).encode())
         os._exit(0)
 
-    # Before the fork -----------------------------------------------------------------------------------------
+    # In init ---------------------------------------------------------------------------------------------------
 
-    def _prepare(self, users: dict[str, Any], directory: int) -> None:
+    def _told(self) -> dict[str, Any]:
+        """What the worker must know of its world: the same for all of one kind on one machine."""
+        return {
+            "user": self.user, "scratch": self.scratch, "has_world": self.has_world, "moved": self.moved,
+            "on": self.facts.on, "refused": self.facts.refused,
+        }  # fmt: skip
+
+    def _prepare(self, users: dict[str, Any], directory: int, scratch_mb: int) -> None:
         facts, own_users = self.facts, bool(self.flags & _namespaces.NEWUSER)
-        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")  # when the machine runs out of memory, the worker goes first
         if own_users:
             self.user = _namespaces.INSIDE if users["apart"] else None
             owner = _namespaces.INSIDE
@@ -208,24 +227,24 @@ class _Init:
         if self.flags:
             for name, means in NAMESPACED.items():
                 facts.on[name] = means
-            self._enter_world(owner, users["refused"])
+            with contextlib.suppress(OSError):
+                socket.sethostname(HOST.decode())
+            self._enter_world(owner, users["refused"], scratch_mb)
         if not self.has_world:
             os.fchdir(directory)
             self.scratch = os.getcwd()
             if self.user is not None:
                 _open_way(self.scratch, self.user)
-        os.chdir(self.scratch)
-        os.close(directory)
 
-    def _enter_world(self, owner: int, refused: str) -> None:
+    def _enter_world(self, owner: int, refused: str, scratch_mb: int) -> None:
         base = ""
         try:
             if refused or "mounts" in self.sandbox.without:
                 raise OSError(1, refused or "switched off")
             own_proc = "proc" not in self.sandbox.without
-            world = self.sandbox.world.bare() if self.sandbox.blind else self.sandbox.world
+            world = self.sandbox.world
             base = _mounts.place_for(world)
-            said = _mounts.enter(world, base, self.limits.scratch_mb, owner, own_proc)
+            said, self.moved = _mounts.enter(world, base, scratch_mb, owner, own_proc)
         except OSError as error:
             for name in ("files", "scratch"):
                 self.facts.refuse(name, f"mount namespace: {_kernel.why(error)}")
@@ -240,11 +259,12 @@ class _Init:
 
     # In the worker -------------------------------------------------------------------------------------------
 
-    def _become_worker(self, output: int, tell: int) -> None:
+    def _become_worker(self, output: int, tell: int, ready: int, directory: int) -> None:
         try:
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.close(output)
+            self._enter(ready, directory)
             self._confine()
             answer = self.facts.to_json()
         except BaseException as error:
@@ -254,43 +274,58 @@ class _Init:
             os.write(tell, json.dumps(answer).encode())
             os.close(tell)
 
+    def _enter(self, ready: int, directory: int) -> None:
+        """Wait until there is a world, and go there: its root is this process's, too, where a root is exchanged."""
+        told = json.loads(_read_all(ready))
+        os.close(ready)
+        self.user, self.scratch, self.has_world = told["user"], told["scratch"], told["has_world"]
+        self.facts.on.update(told["on"])
+        self.facts.refused.update(told["refused"])
+        if told["moved"]:
+            _mounts.follow()
+        if not self.has_world:
+            os.fchdir(directory)
+        os.chdir("/" if self.sandbox.blind else self.scratch)
+        os.close(directory)
+
     def _confine(self) -> None:
-        facts, without = self.facts, self.sandbox.without
-        _limits.apply(self.limits, self.others)
+        facts, without, blind = self.facts, self.sandbox.without, self.sandbox.blind
         facts.on["limits"] = "setrlimit"
         facts.on["memory"] = "watched by init"
-        if self.sandbox.blind and self.has_world:
+        if blind and self.has_world:
             facts.on["files"] = "not there"
             with contextlib.suppress(OSError):
                 _mounts.without_proc()
                 facts.on["proc"] = "not there"
         self._drop_privileges()
-        home_in(self.scratch)
+        if blind:
+            random.seed(0)  # a fork seeds it anew
+        else:
+            home_in(self.scratch)
         _privileges.no_new_privileges()
         if not self.has_world:
             self._landlock()
         try:
             if "seccomp" in without:
                 raise OSError(1, "switched off")
-            _seccomp.install(blind=self.sandbox.blind, bare=self.sandbox.blind and self.has_world)
+            _seccomp.install(blind=blind)
             facts.on["system calls"] = "seccomp"
-            facts.on.setdefault("network", "seccomp")
+            for name in ("network", "files", "proc", "scratch") if blind else ("network",):
+                facts.on.setdefault(name, "seccomp")
         except OSError as error:
             facts.refuse("system calls", _kernel.why(error))
-        if self.sandbox.blind:
+        if blind:
             self._clock()
         for name in PROTECTIONS:
             if name not in facts.on and name not in facts.refused and name != "clock":
                 facts.refuse(name, facts.refused.get("namespaces", "not available"))
 
     def _clock(self) -> None:
-        """Say whether the worker has one: what is mapped, system calls and the times of files would each be one."""
+        """Say whether the worker has one: what is mapped, and system calls, would each be one."""
         if self.sandbox.clock:
             self.facts.refuse("clock", self.sandbox.clock)
         elif "system calls" not in self.facts.on:
             self.facts.refuse("clock", f"system calls: {self.facts.refused['system calls']}")
-        elif not self.has_world:
-            self.facts.refuse("clock", "files have times")
         else:
             self.facts.on["clock"] = "stopped"
 
@@ -351,7 +386,7 @@ def _open_way(scratch: str, user: int) -> None:
 
 def _counts_by_namespace() -> bool:
     """Whether RLIMIT_NPROC counts a user's processes in each user namespace by itself (Linux 5.14)."""
-    major, minor = os.uname().release.split(".")[:2]
+    major, minor = posix.uname().release.split(".")[:2]  # that of `os` is the same everywhere: see `_start`
     return (int(major), int("".join(takewhile(str.isdigit, minor)))) >= (5, 14)
 
 

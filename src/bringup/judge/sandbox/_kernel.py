@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import platform
+import sys
 from typing import Any
 
 # Numbers differ between architectures only for calls older than 2019; x86_64 first, then aarch64.
@@ -31,16 +31,21 @@ def libc(releases_the_lock: bool = True) -> Any:
     return (ctypes.CDLL if releases_the_lock else ctypes.PyDLL)(None, use_errno=True)
 
 
+def machine() -> str:
+    """The processor, as Python was built for it: to ask the kernel would also be told the host's name."""
+    return str(getattr(sys.implementation, "_multiarch", "")).partition("-")[0] or os.uname().machine
+
+
 def known_architecture() -> bool:
     """Whether the numbers of the calls are known here."""
-    return platform.machine() in ARCHITECTURES
+    return machine() in ARCHITECTURES
 
 
 def number(name: str) -> int:
     """Return the number of a system call; raises OSError (ENOSYS) on an unknown architecture."""
     if not known_architecture():
-        raise OSError(38, f"{name}: the architecture {platform.machine()} is not supported")
-    return _NUMBERS[name][ARCHITECTURES.index(platform.machine())]
+        raise OSError(38, f"{name}: the architecture {machine()} is not supported")
+    return _NUMBERS[name][ARCHITECTURES.index(machine())]
 
 
 def checked(result: int, what: str) -> int:

@@ -33,14 +33,14 @@ class Limits:
         return asdict(self)
 
 
-def apply(limits: Limits, others: int) -> None:
-    """Set the limits of this process and its children, for good; raises OSError or ValueError.
+def apply(limits: Limits, others: int, worker: int) -> None:
+    """Set the limits of a process that this one has just forked, and of its children; raises OSError or ValueError.
 
     `others` counts processes and threads that the kernel adds to the worker's own: those of the same user where the
     worker has no user namespace.
     """
     page = resource.getpagesize()
-    cap = _statm(os.getpid())[0] * page + (limits.memory_mb << 20)
+    cap = _statm()[0] * page + (limits.memory_mb << 20)
     cap = -(-cap // ROUND) * ROUND  # a few pages more or less tell nobody which process has started this one
     size = limits.scratch_mb << 20
     wanted = {
@@ -55,7 +55,7 @@ def apply(limits: Limits, others: int) -> None:
     for limit, value in wanted.items():
         hard = resource.getrlimit(limit)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(limit, (value, value))
+        resource.prlimit(worker, limit, (value, value))
 
 
 def same_user(user: int) -> int:
@@ -140,8 +140,8 @@ def descendants() -> list[int]:
     return found
 
 
-def _statm(pid: int) -> list[int]:
-    with open(f"/proc/{pid}/statm") as file:
+def _statm() -> list[int]:
+    with open("/proc/self/statm") as file:
         return [int(field) for field in file.read().split()]
 
 

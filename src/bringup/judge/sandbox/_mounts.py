@@ -24,8 +24,10 @@ SYSTEM_WIDE = ("bus", "fs", "irq", "sys", "sysrq-trigger")  # in /proc
 FILES_PER_MB = 256  # inodes of the scratch: they are kernel memory
 
 
-def enter(world: World, base: str, scratch_mb: int, owner: int, own_proc: bool) -> str:
-    """Build the file system at the empty directory `base` and make it the root; return "" or why /proc is the host's.
+def enter(world: World, base: str, scratch_mb: int, owner: int, own_proc: bool) -> tuple[str, bool]:
+    """Build the file system at the empty directory `base` and make it the root.
+
+    Returns "" or why /proc is the host's, and whether other processes of the namespace must `follow` to the new root.
 
     The scratch is `/scratch`, of `scratch_mb` MiB, and belongs to `owner` (user and group as this namespace numbers
     them). Raises OSError where the system refuses: then `leave`.
@@ -52,8 +54,7 @@ def enter(world: World, base: str, scratch_mb: int, owner: int, own_proc: bool) 
         mount(path, base + path, None, MS_BIND)
     _scratch(base + SCRATCH, scratch_mb, owner)
     said = _proc(base + "/proc", own_proc)
-    _change_root(base)
-    return said
+    return said, _change_root(base)
 
 
 def place_for(world: World) -> str:
@@ -149,7 +150,8 @@ def _proc(path: str, own: bool) -> str:
     return reason
 
 
-def _change_root(base: str) -> None:
+def _change_root(base: str) -> bool:
+    moved = False
     os.chdir(base)
     try:
         _kernel.syscall("pivot_root", b".", b".")
@@ -158,4 +160,15 @@ def _change_root(base: str) -> None:
         # The root of an initial RAM disk cannot be exchanged; nobody inside may use chroot(2) to leave again.
         mount(".", "/", None, MS_MOVE)
         os.chroot(".")
+        moved = True
     os.chdir("/")
+    return moved
+
+
+def follow() -> None:
+    """Go to the root of this process's mount namespace, over which another process has moved a new one. OSError."""
+    namespace = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _kernel.checked(_kernel.libc().setns(namespace, _namespaces.NEWNS), "setns")
+    finally:
+        os.close(namespace)

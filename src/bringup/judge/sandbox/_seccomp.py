@@ -1,17 +1,16 @@
-"""A filter of system calls for untrusted code: what no kernel author needs and what attacks on the kernel start with.
+"""Filters of system calls for untrusted code. What is refused fails with EPERM, as it would without privileges.
 
-A list of what is forbidden, not of what is allowed: PyTorch, Triton, compilers and device drivers use most of the
-rest, and other versions of them other parts of it. A forbidden call fails with EPERM, as it would without privileges.
+For compiling processes a list of what is forbidden, which no kernel author needs and attacks on the kernel start with:
+compilers use most of the rest, and other versions of them other parts of it. For guests a list of what is allowed.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import platform
 import struct
 
-from bringup.judge.sandbox import _kernel
+from bringup.judge.sandbox import _allowed, _kernel
 
 # x86_64, aarch64; None where the architecture has no such call. Calls since 2019 have one number everywhere.
 FORBIDDEN: dict[str, tuple[int | None, int | None]] = {
@@ -40,30 +39,6 @@ FORBIDDEN: dict[str, tuple[int | None, int | None]] = {
     # connections; what was opened before stays, and so do pairs of sockets
     "connect": (42, 203),
 }  # fmt: skip
-# What a guest must not know of the process that has started it: how nice it is, where it may run, its limits.
-INHERITED: dict[str, tuple[int | None, int | None]] = {
-    "getpriority": (140, 141), "sched_getaffinity": (204, 123), "sched_getattr": (315, 275),
-    "sched_getparam": (143, 121), "sched_getscheduler": (145, 120), "personality": (135, 92), "getrlimit": (97, 163),
-    "prlimit64": (302, 261),
-}  # fmt: skip
-# What tells a guest the time, or could give back what `_timeless` takes away: prctl, and a vDSO of its own, which comes
-# with another program or on demand (arch_prctl).
-TIMES: dict[str, tuple[int | None, int | None]] = {
-    "clock_gettime": (228, 113), "gettimeofday": (96, 169), "time": (201, None), "times": (100, 153),
-    "getrusage": (98, 165), "sysinfo": (99, 179), "timer_create": (222, 107), "timerfd_create": (283, 85),
-    "getitimer": (36, 102), "setitimer": (38, 103), "alarm": (37, None), "futex_waitv": (449, 449),
-    "futex_wait": (455, 455), "prctl": (157, 167), "ioctl": (16, 29), "setsockopt": (54, 208),
-    "arch_prctl": (158, None), "execve": (59, 221), "execveat": (322, 281),
-}  # fmt: skip
-# Times of files, pipes and sockets, which are those of their making, and how full a disk is: for a guest that has no
-# files to look for.
-STATS: dict[str, tuple[int | None, int | None]] = {
-    "stat": (4, None), "fstat": (5, 80), "lstat": (6, None), "newfstatat": (262, 79), "statx": (332, 291),
-    "statfs": (137, 43), "fstatfs": (138, 44), "ustat": (136, None),
-}  # fmt: skip
-FUTEX, CLOCK_NANOSLEEP = (202, 98), (230, 115)
-FUTEX_WAITS = (0, 6, 9, 11, 13)  # FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2: those with an end
-FUTEX_COMMAND, TIMER_ABSTIME = 0x7F, 1
 SOCKET, CLONE, CLONE3 = (41, 198), (56, 220), (435, 435)
 NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 AUDIT_ARCH = (0xC000003E, 0xC00000B7)
@@ -73,20 +48,17 @@ EPERM, ENOSYS, ETIMEDOUT, AF_UNIX = 1, 38, 110, 1
 # Instructions of the classic packet filter, and the fields of struct seccomp_data.
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # the low halves of arguments: both machines are little-endian
-SECOND_ARGUMENT, FOURTH_ARGUMENT = 24, 40
+SECOND_ARGUMENT, THIRD_ARGUMENT, FOURTH_ARGUMENT = 24, 32, 40
 ALLOW, ERRNO, KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 SET_MODE_FILTER, FLAG_SPEC_ALLOW = 1, 4
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 
 
-def program(machine: str, *, blind: bool = False, bare: bool = False) -> list[Instruction]:
-    """Return the filter for `x86_64` or `aarch64`.
-
-    `blind`: also of what is inherited and of what tells the time; `bare`: also of what tells the times of files.
-    """
+def program(machine: str, *, blind: bool = False) -> list[Instruction]:
+    """Return the filter for `x86_64` or `aarch64`; `blind`: for guests."""
     which = _kernel.ARCHITECTURES.index(machine)
-    calls = FORBIDDEN | (INHERITED | TIMES if blind else {}) | (STATS if bare else {})
-    forbidden = sorted(numbers[which] or 0 for numbers in calls.values() if numbers[which] is not None)
+    calls = _allowed.ALLOWED if blind else FORBIDDEN
+    named = sorted(numbers[which] or 0 for numbers in calls.values() if numbers[which] is not None)
     code: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE),
         (EQUAL, 1, 0, AUDIT_ARCH[which]),
@@ -99,31 +71,55 @@ def program(machine: str, *, blind: bool = False, bare: bool = False) -> list[In
     code += [(EQUAL, 0, 1, CLONE3[which]), (RETURN, 0, 0, ERRNO | ENOSYS)]
     code += [(EQUAL, 0, 4, CLONE[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
     code += [(ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
-    code += [(EQUAL, 0, 4, SOCKET[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
-    code += [(EQUAL, 1, 0, AF_UNIX), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
     if blind:
-        code += _waits(which)
-    code += [(EQUAL, len(forbidden) - index, 0, nr) for index, nr in enumerate(forbidden)]
-    code += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, ERRNO | EPERM)]
-    return code
+        code += _asked_of_what_is_open(which) + _waits(which)
+    else:
+        code += [(EQUAL, 0, 4, SOCKET[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
+        code += [(EQUAL, 1, 0, AF_UNIX), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
+    code += [(EQUAL, len(named) - index, 0, nr) for index, nr in enumerate(named)]
+    ends: list[Instruction] = [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, ERRNO | EPERM)]
+    return code + (ends[::-1] if blind else ends)
+
+
+def _one_of(number: int, before: list[Instruction], allowed: tuple[int, ...]) -> list[Instruction]:
+    """A call that is allowed where what `before` loads is one of these."""
+    body = [*before, *((EQUAL, len(allowed) - index, 0, value) for index, value in enumerate(allowed))]
+    body += [(RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
+    return [(EQUAL, 0, len(body), number), *body]
+
+
+def _asked_of_what_is_open(which: int) -> list[Instruction]:
+    second: list[Instruction] = [(LOAD, 0, 0, SECOND_ARGUMENT)]
+    level: list[Instruction] = [(EQUAL, 1, 0, _allowed.SOL_SOCKET), (RETURN, 0, 0, ERRNO | EPERM)]
+    option: list[Instruction] = [*second, *level, (LOAD, 0, 0, THIRD_ARGUMENT)]
+    return _one_of(_number(_allowed.FCNTL, which), second, _allowed.FCNTL_COMMANDS) + _one_of(
+        _number(_allowed.GETSOCKOPT, which), option, _allowed.SOCKET_OPTIONS
+    )
 
 
 def _waits(which: int) -> list[Instruction]:
     """Waits until a time, which tell whether it has passed: for a lock they are over at once, for nothing refused."""
     over: Instruction = (RETURN, 0, 0, ERRNO | ETIMEDOUT)
     allow: Instruction = (RETURN, 0, 0, ALLOW)
-    lock: list[Instruction] = [(LOAD, 0, 0, SECOND_ARGUMENT), (AND, 0, 0, FUTEX_COMMAND)]
-    lock += [(EQUAL, len(FUTEX_WAITS) - index, 0, command) for index, command in enumerate(FUTEX_WAITS)]
+    lock: list[Instruction] = [(LOAD, 0, 0, SECOND_ARGUMENT), (AND, 0, 0, _allowed.FUTEX_COMMAND)]
+    waits = _allowed.FUTEX_WAITS
+    lock += [(EQUAL, len(waits) - index, 0, command) for index, command in enumerate(waits)]
     lock += [allow]
     for half in (FOURTH_ARGUMENT, FOURTH_ARGUMENT + 4):  # of a pointer to the time
         lock += [(LOAD, 0, 0, half), (EQUAL, 1, 0, 0), over]
     lock += [allow]
-    sleep: list[Instruction] = [(LOAD, 0, 0, SECOND_ARGUMENT), (ANY_BIT, 0, 1, TIMER_ABSTIME)]
+    sleep: list[Instruction] = [(LOAD, 0, 0, SECOND_ARGUMENT), (ANY_BIT, 0, 1, _allowed.TIMER_ABSTIME)]
     sleep += [(RETURN, 0, 0, ERRNO | EPERM), allow]
     return [
-        (EQUAL, 0, len(lock), FUTEX[which]), *lock,
-        (EQUAL, 0, len(sleep), CLOCK_NANOSLEEP[which]), *sleep,
+        (EQUAL, 0, len(lock), _number(_allowed.FUTEX, which)), *lock,
+        (EQUAL, 0, len(sleep), _number(_allowed.CLOCK_NANOSLEEP, which)), *sleep,
     ]  # fmt: skip
+
+
+def _number(numbers: _allowed.Numbers, which: int) -> int:
+    found = numbers[which]
+    assert found is not None  # both machines have those whose arguments are looked at
+    return found
 
 
 class _Program(ctypes.Structure):
@@ -131,17 +127,17 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def assembled(*, blind: bool = False, bare: bool = False) -> tuple[int, bytes]:
+def assembled(*, blind: bool = False) -> tuple[int, bytes]:
     """Return the number of seccomp(2) and this machine's filter as the kernel reads it. Raises OSError."""
     number = _kernel.number("seccomp")  # refuses an unknown architecture before anything else
     return number, b"".join(
-        struct.pack("=HBBI", *instruction) for instruction in program(platform.machine(), blind=blind, bare=bare)
+        struct.pack("=HBBI", *instruction) for instruction in program(_kernel.machine(), blind=blind)
     )
 
 
-def install(*, blind: bool = False, bare: bool = False) -> None:
+def install(*, blind: bool = False) -> None:
     """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError."""
-    number, code = assembled(blind=blind, bare=bare)
+    number, code = assembled(blind=blind)
     structure = _Program(len(code) // 8, code)
     # Without FLAG_SPEC_ALLOW older kernels also switch off the processor's speculation: slower, and no use here.
     arguments = (ctypes.c_long(SET_MODE_FILTER), ctypes.c_long(FLAG_SPEC_ALLOW), ctypes.byref(structure))

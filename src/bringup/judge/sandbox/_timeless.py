@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import platform
 import re
 import struct
 from collections.abc import Iterator
@@ -60,7 +59,7 @@ def stop_the_clock() -> None:
 
     System calls still tell it: the filter of guests refuses them.
     """
-    machine = platform.machine()
+    machine = _kernel.machine()
     if machine not in STILL:
         raise OSError(38, f"the architecture {machine} is not supported")
     _write(_asking(machine) | STILL[machine])
@@ -71,8 +70,8 @@ def stop_the_clock() -> None:
 
 def take_up_the_clock() -> None:
     """Let this process and its children be told the time again, by system calls. Raises OSError."""
-    if platform.machine() in STILL:
-        _write(_asking(platform.machine()))
+    if _kernel.machine() in STILL:
+        _write(_asking(_kernel.machine()))
 
 
 def stop_counting_cycles() -> None:
@@ -80,7 +79,7 @@ def stop_counting_cycles() -> None:
 
     On aarch64 it stays readable: it tells how long the machine has been running, and no day.
     """
-    if platform.machine() == X86:
+    if _kernel.machine() == X86:
         _kernel.prctl(PR_SET_TSC, PR_TSC_SIGSEGV)
 
 

@@ -12,7 +12,7 @@ import shutil
 import site
 import sys
 import sysconfig
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
@@ -40,10 +40,6 @@ class World:
         """Whether `path` is visible."""
         return any(_inside(path, tree) for tree in self.trees)
 
-    def bare(self) -> World:
-        """The same without any tree: for who has imported all that it needs."""
-        return replace(self, trees=(), links=())
-
     def for_others(self, traverse: bool) -> bool:
         """Whether a user who owns nothing here could work; `traverse`: also reach the trees from the root."""
         return all(self._readable(path, traverse) for path in self.probes)
@@ -61,16 +57,19 @@ class World:
         return True
 
 
-def survey(extra: tuple[str, ...] = ()) -> World:
-    """Return the world of this process's children; `extra` paths are added to what is found."""
+def survey(extra: tuple[str, ...] = (), folder: str = "/") -> World:
+    """Return the world of this process's children; `extra` paths are added to what is found.
+
+    `folder` is where the user works, which no tree may show for being above it.
+    """
     found = [path for path in SYSTEM if os.path.isdir(path)]
     links = [(path, os.readlink(path)) for path in found if os.path.islink(path)]
     trees = [path for path in found if not os.path.islink(path)]
     trees += [path for pattern in VENDORS for path in glob.glob(pattern)]
     trees += [path for path in KERNEL if os.path.isdir(path)]
     trees += [path for name in SETTINGS if os.path.exists(path := f"/etc/{name}")]
-    trees += _python()
-    trees += _compilers(trees)
+    trees += _python(folder)
+    trees += _compilers(trees, folder)
     trees += [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if os.path.isdir(path)]
     trees += _importable(trees)
     trees += [os.path.abspath(path) for path in extra if os.path.exists(path)]
@@ -94,22 +93,22 @@ def _outermost(paths: list[str]) -> list[str]:
     return kept
 
 
-def _python() -> list[str]:
+def _python(folder: str) -> list[str]:
     """The interpreter, its library and the places of packages."""
     paths: list[str] = []
     for prefix in {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}:
-        if not _too_wide(prefix):
+        if not _too_wide(prefix, folder):
             paths.append(prefix)
     paths += [path for name, path in sysconfig.get_paths().items() if name in {"stdlib", "platstdlib"}]
     paths += [path for path in (*site.getsitepackages(), site.getusersitepackages()) if path in sys.path]
     return [path for path in paths if os.path.isdir(path)]
 
 
-def _too_wide(path: str) -> bool:
+def _too_wide(path: str, folder: str) -> bool:
     """Whether a tree would show what it must not: the root, the user's home or the working directory."""
     path = os.path.realpath(path)
     home = os.path.realpath(os.path.expanduser(f"~{_user()}"))
-    return any(_inside(place, path) for place in (home, os.path.realpath(os.getcwd())))
+    return any(_inside(place, path) for place in (home, os.path.realpath(folder)))
 
 
 def _user() -> str:
@@ -121,11 +120,11 @@ def _user() -> str:
         return ""
 
 
-def _compilers(known: list[str]) -> list[str]:
+def _compilers(known: list[str], folder: str) -> list[str]:
     """Install prefixes of compilers in other places than the system's."""
     files = [os.path.realpath(path) for name in COMPILERS if (path := shutil.which(name))]
     prefixes = [os.path.dirname(os.path.dirname(path)) for path in files if not _known(path, known)]
-    return [prefix for prefix in prefixes if not _too_wide(prefix)]
+    return [prefix for prefix in prefixes if not _too_wide(prefix, folder)]
 
 
 def _importable(known: list[str]) -> list[str]:

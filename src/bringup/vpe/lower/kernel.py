@@ -125,7 +125,10 @@ def _return(low: Lowering, op: Op) -> None:
 
 
 def _graph(low: Lowering, func: Func) -> None:
-    """Blocks with branches, as an early `return` in a kernel makes them; block arguments go through slots."""
+    """Blocks with branches, as an early `return` in a kernel makes them; block arguments go through slots.
+
+    Triton's front end makes no loops of these; a text may. A branch back is a turn of one.
+    """
     f = low.f
     labels = {block.label: f.new_label("bb") for block in func.blocks if block.label}
     slots: dict[Value, str] = {}
@@ -136,8 +139,11 @@ def _graph(low: Lowering, func: Func) -> None:
             else:
                 slots[value] = f.alloca(REGISTER[value.type.elem])
     targets = {block.label: block for block in func.blocks}
+    places = {block.label: place for place, block in enumerate(func.blocks)}
 
-    def hand_over(label: str, values: list[Value]) -> None:
+    def hand_over(end: Op, label: str, values: list[Value]) -> None:
+        if places[label] <= places[block.label]:
+            low.turn(end, 0)
         for arg, value in zip(targets[label].args, values, strict=True):
             if arg in slots:
                 found = low.scalar(value)
@@ -157,14 +163,14 @@ def _graph(low: Lowering, func: Func) -> None:
         if end.name == "tt.return":
             _return(low, end)
         elif end.name == "cf.br":
-            hand_over(*end.successors[0])
+            hand_over(end, *end.successors[0])
             f.br(labels[end.successors[0][0]])
         elif end.name == "cf.cond_br":
             sides = [f.new_label("side") for _ in end.successors]
             f.cond(low.scalar(end.operands[0]).name, *sides)
             for side, (label, values) in zip(sides, end.successors, strict=True):
                 f.label(side)
-                hand_over(label, values)
+                hand_over(end, label, values)
                 f.br(labels[label])
         else:
             raise Unsupported(end, "no lowering for this terminator")
