@@ -106,12 +106,12 @@ for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PAC
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
         refused(f"a socket of family {family}", socket.socket, family, kind)
 refused("a connection", socket.create_connection, ("127.0.0.1", 9), 1)
-abstract = socket.socket(socket.AF_UNIX)
-refused("the host's abstract socket", abstract.connect, "\\0bringup-sandbox-canary")
-refused("the host's socket", abstract.connect, "{canary}/socket")
-message = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-refused("a message", message.sendto, b"hello", "{canary}/socket")
+refused("a socket without another", socket.socket, socket.AF_UNIX)
+refused("a pair that can send elsewhere", socket.socketpair, socket.AF_UNIX, socket.SOCK_DGRAM)
 ours, theirs = socket.socketpair()
+for address in ("\\0bringup-sandbox-canary", "{canary}/socket"):
+    refused("the host's socket", ours.connect, address)
+    refused("a message", ours.sendto, b"hello", address)
 ours.send(b"fine")
 """, REFUSED + "import socket")),
     Hostile("inherited files", wrapper(

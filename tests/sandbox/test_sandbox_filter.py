@@ -73,10 +73,8 @@ def test_arguments_decide_on_sockets_and_clones(machine: str) -> None:
 def test_a_guest_may_make_exactly_the_listed_calls(machine: str) -> None:
     which = MACHINES.index(machine)
     allowed = {numbers[which] for numbers in _allowed.ALLOWED.values()} - {None}
-    special = {
-        numbers[which]
-        for numbers in (_allowed.FCNTL, _allowed.GETSOCKOPT, _allowed.FUTEX, _allowed.CLOCK_NANOSLEEP, _seccomp.CLONE)
-    }
+    looked_at = (_allowed.FCNTL, _allowed.GETSOCKOPT, _allowed.SOCKETPAIR, _allowed.FUTEX, _allowed.CLOCK_NANOSLEEP)
+    special = {numbers[which] for numbers in (*looked_at, _seccomp.CLONE)}
     assert not special & allowed
     for number in {*range(600), *range(1 << 10, 1 << 12)} - special - {_seccomp.CLONE3[which]}:
         assert run(machine, number, blind=True) == (ALLOW if number in allowed else ERRNO | EPERM), number
@@ -95,6 +93,9 @@ def test_what_a_guest_may_ask_of_what_is_open(machine: str) -> None:
         answer = run(machine, _allowed.GETSOCKOPT[which], 3, 1, option, blind=True)
         assert answer == (ALLOW if allowed else ERRNO | EPERM)
         assert run(machine, _allowed.GETSOCKOPT[which], 3, 6, option, blind=True) == ERRNO | EPERM  # of TCP
+    for kind in range(16):
+        answer = run(machine, _allowed.SOCKETPAIR[which], 1, kind | 0x80000, blind=True)
+        assert answer == (ALLOW if kind == 1 else ERRNO | EPERM)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -134,11 +134,17 @@ class Caller:
         raise AssertionError("unreachable")
 
     def compile(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Compile a text: facts and binary, or `log` and `short` of the refusal."""
+        """Compile a text: facts and binary, or `log` and `short` of the refusal.
+
+        Each in a process of its own: one that a text has taken over would answer for the next one.
+        """
         with self._lock:
             self.start()
             assert self._compiling is not None
-            return self._compiling.answer(request)
+            try:
+                return self._compiling.answer(request)
+            finally:
+                self._compiling.close()
 
     def device(self) -> DeviceProcess:
         """Start a device process, as the judge has them. Raises DeviceFault, JudgeFault."""

@@ -16,7 +16,7 @@ ALLOWED: dict[str, Numbers] = {
     # what is open, pairs and pipes
     "read": (0, 63), "write": (1, 64), "readv": (19, 65), "writev": (20, 66), "pread64": (17, 67),
     "pwrite64": (18, 68), "lseek": (8, 62), "close": (3, 57), "close_range": (436, 436), "dup": (32, 23),
-    "dup2": (33, None), "dup3": (292, 24), "pipe": (22, None), "pipe2": (293, 59), "socketpair": (53, 199),
+    "dup2": (33, None), "dup3": (292, 24), "pipe": (22, None), "pipe2": (293, 59),
     "sendto": (44, 206), "recvfrom": (45, 207), "sendmsg": (46, 211), "recvmsg": (47, 212), "shutdown": (48, 210),
     "getsockname": (51, 204), "getpeername": (52, 205), "eventfd2": (290, 19),
     # waits, for a time but not until one
@@ -45,6 +45,9 @@ FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_
 # Options of SOL_SOCKET that getsockopt(2) may tell: type, error, protocol, family. Others count all sockets there are.
 GETSOCKOPT: Numbers = (55, 209)
 SOL_SOCKET, SOCKET_OPTIONS = 1, (3, 4, 38, 39)
+# Pairs of streams: a datagram may be sent to any address, which lies in memory where no filter sees it.
+SOCKETPAIR: Numbers = (53, 199)
+SOCKET_TYPE, SOCKET_TYPES = 0xF, (1,)  # SOCK_STREAM, with whatever flags
 # A lock with an end tells whether that has passed, and so does a sleep until a time.
 FUTEX: Numbers = (202, 98)
 FUTEX_WAITS = (0, 6, 9, 11, 13)  # FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2: those with an end
