@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from kill_driver import report
 from shared_driver import main as drive
+from sqlalchemy import create_engine, text
 
 from bringup.errors import StoreError
 from bringup.store import CallFinished, RunFinished, SessionFinished, find_run, open_run, stored_runs
+from bringup.store.schema import database_url
 
 DRIVER = Path(__file__).with_name("shared_driver.py")
 SEED = 3
@@ -134,6 +136,28 @@ def both_at_work(events):
     return len(answered) == 2 and len(still) >= 2
 
 
+def fallen_asleep(machine, watcher):
+    """Stop a process with open sessions and no transaction, for whose locks others would wait; return the events."""
+    engine = create_engine(database_url(machine.url))
+    waiting = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND state = 'idle in transaction' AND state_change < now() - interval '0.2 s'"
+    )
+    try:
+        for _ in range(100):
+            machine.process.send_signal(signal.SIGSTOP)
+            time.sleep(0.4)
+            events = watcher.events()
+            with engine.connect() as connection:
+                if both_at_work(events) and not connection.execute(waiting).scalar():
+                    return events
+            machine.process.send_signal(signal.SIGCONT)
+            time.sleep(0.05)
+    finally:
+        engine.dispose()
+    raise AssertionError("it was never asleep with sessions that are open")
+
+
 @pytest.mark.slow
 async def test_two_processes_on_postgresql_and_s3_finish_a_run_together_after_one_was_killed(
     tmp_path, postgres, s3, machines
@@ -182,8 +206,7 @@ def test_a_process_that_was_only_asleep_writes_nothing_to_sessions_that_were_tak
     [run] = stored_runs(postgres)
     two = machines("two", postgres, s3, run)
     watcher.until(both_at_work, [one, two])
-    one.process.send_signal(signal.SIGSTOP)
-    asleep = watcher.events()
+    asleep = fallen_asleep(one, watcher)
     first, second = workers(asleep)
     taken = watcher.until(lambda events: any(those[:2] == [first, second] for those in hands(events).values()), [two])
     one.process.send_signal(signal.SIGCONT)
