@@ -3,7 +3,8 @@
     python benchmarks/wall.py [--target vpe:pe64] [--rounds 7]
 
 A candidate that is judged like any other holds the clock: it launches, allocates, copies, uploads and reads inside its
-guest, and raises its figures as an error. The rule on reads is off, so that it can make commands run and wait for them.
+guest, and raises its figures as an error. Guests have no clock; these have one, by a switch that is there for tests.
+The rule on reads is off, so that it can make commands run and wait for them.
 Prints medians over the rounds; each round has a pool of its own, so that device processes are forked anew. `issued` is
 what the wrapper waits for, `done` counts until the device has answered.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 import statistics
 import tempfile
@@ -22,7 +24,7 @@ from rich.table import Table
 
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig
-from bringup.judge import JobTemplate, Judge, open_judge
+from bringup.judge import JobTemplate, Judge, _processes, open_judge
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
 
@@ -100,6 +102,8 @@ async def main() -> None:
     parser.add_argument("--target", default="vpe:pe64")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
+    os.environ["BRINGUP_SANDBOX_WITHOUT"] = "clock"
+    _processes.PASSED_ENVIRONMENT += ("BRINGUP_SANDBOX_WITHOUT",)
     operator = get_suite("opinfo").operator("exp")
     rows: dict[str, list[tuple[float | None, float]]] = {row: [] for row in (DEVICE, GUEST, *FIRST.values())}
 

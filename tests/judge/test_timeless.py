@@ -15,6 +15,7 @@ from judge_bench import Bench
 
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig
+from bringup.judge import _processes
 from bringup.judge.sandbox import _allowed, _kernel, stop_the_clock, take_up_the_clock
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
@@ -138,6 +139,20 @@ async def test_who_hangs_is_asked_where(judge: Bench) -> None:
         verdict = await judged(impatient, "def wrapper(x):\n    while True:\n        pass\n")
     assert verdict.kind == "timed_out"
     assert 'File "candidate.py", line' in (verdict.log or "")
+
+
+async def test_where_the_clock_goes_on_guests_work_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_processes, "PASSED_ENVIRONMENT", (*_processes.PASSED_ENVIRONMENT, "BRINGUP_SANDBOX_WITHOUT"))
+    monkeypatch.setenv("BRINGUP_SANDBOX_WITHOUT", "clock")
+    async with Bench("vpe:pe64", JudgeConfig()) as timed:
+        verdict = await judged(timed, DOUBLE)
+        told = await judged(
+            timed, "import time\n\ndef wrapper(x):\n    raise ValueError(f'found {time.time() > 1e9}')\n"
+        )
+    assert verdict.kind == "passed"
+    assert verdict.environment.isolation is not None
+    assert verdict.environment.isolation["missing"]["clock"] == "switched off"
+    assert "found True" in told.summary
 
 
 def test_a_process_and_its_children_find_a_clock_that_stands_still() -> None:

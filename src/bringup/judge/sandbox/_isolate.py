@@ -57,7 +57,8 @@ class Sandbox:
     """What the workers of one fork server have in common."""
 
     world: World
-    without: frozenset[str] = frozenset()  # for tests: `namespaces`, `mounts`, `proc`, `landlock`, `seccomp`, `user`
+    without: frozenset[str] = frozenset()
+    """For tests: `namespaces`, `mounts`, `proc`, `landlock`, `seccomp`, `user`; `clock`, before this is made."""
     blind: bool = False
     """Workers are guests: they open no files and see nothing of the machine, or of what they inherit."""
     clock: str = "goes on"

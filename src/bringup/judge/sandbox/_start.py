@@ -28,6 +28,8 @@ def begin() -> str:
     named = os.uname_result(("Linux", HOST, RELEASE, "", _kernel.machine()))
     os.uname = lambda: named
     os.urandom = bytes  # n bytes of zero: multiprocessing's key
+    if "clock" in os.environ.get("BRINGUP_SANDBOX_WITHOUT", "").split(","):
+        return "switched off"
     try:
         _timeless.stop_the_clock()
     except OSError as error:
