@@ -33,6 +33,7 @@ from bringup.judge.sandbox import (
     copies,
     die_with_parent,
     forget,
+    framed,
     hide,
     imported,
     spawn,
@@ -235,7 +236,8 @@ def _device(control: socket.socket, target: Target) -> None:
 def serve_spawns(descriptor: int, sandbox: Sandbox, body: Callable[[int], None]) -> None:
     """Fork one isolated process per request until the socket closes; a copy of this one is its parent while it lives.
 
-    The copy reads nothing of the request but descriptors: what is in its memory is in the worker's.
+    The copy reads nothing of the request but descriptors: what is in its memory is in the worker's. It answers on the
+    pipe on which the worker's end is reported, so that a copy that dies has said so.
     """
     requests = socket.socket(fileno=descriptor)
     descriptors = copies(requests)
@@ -243,17 +245,19 @@ def serve_spawns(descriptor: int, sandbox: Sandbox, body: Callable[[int], None])
         return
     try:
         die_with_parent()
+        requests.close()
         answer: dict[str, Any]
         try:
             answer = dict(zip(("pid", "isolation"), spawn(sandbox, descriptors, body), strict=True))
         except SandboxFault as error:
             answer = {"fault": str(error)}
+        os.write(descriptors[2], framed(answer))
         for d in descriptors:
             os.close(d)
-        requests.sendall(json.dumps(answer).encode() + b"\n")
-        requests.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(answer["pid"], 0)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
     finally:
         os._exit(0)
 

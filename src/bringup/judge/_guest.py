@@ -17,7 +17,7 @@ from bringup.device import frames
 from bringup.judge._memory import OUT_OF_MEMORY, memory_kills
 from bringup.judge._remove import remove_tree
 from bringup.judge._waiting import children
-from bringup.judge.sandbox import Limits, SandboxFault, ask
+from bringup.judge.sandbox import Limits, SandboxFault, answered, ask
 
 EXCEEDED = {
     "processes": "the process limit was exceeded: the candidate started too many processes and was killed",
@@ -50,21 +50,23 @@ class Guest:
         given, giving = os.pipe()
         os.write(giving, json.dumps(Limits(**limits).to_json()).encode())
         scratch = os.open(self.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        ask(spawner, [theirs.fileno(), out_write, status_write, scratch, given])
-        theirs.close()
-        for descriptor in (scratch, out_write, status_write, given, giving):
-            os.close(descriptor)
         self._out, self._status = out_read, status_read
         os.set_blocking(out_read, False)
         self.sock = ours
         self._process: int | None = None
         try:
-            answer = json.loads(frames.receive_line(spawner))
-        except frames.Closed:
-            raise SandboxFault("the process that forks workers has ended") from None
-        if "fault" in answer:
+            ask(spawner, [theirs.fileno(), out_write, status_write, scratch, given])
+        except OSError as error:
             self._forget()
-            raise SandboxFault(answer["fault"])
+            raise SandboxFault(f"the process that forks workers has ended: {error}") from None
+        finally:
+            theirs.close()
+            for descriptor in (scratch, out_write, status_write, given, giving):
+                os.close(descriptor)
+        answer = answered(status_read)
+        if answer is None or "fault" in answer:
+            self._forget()
+            raise SandboxFault("the process that forks a worker has ended" if answer is None else answer["fault"])
         self.pid: int = answer["pid"]
         self._process = _pidfd(self.pid)
         self.isolation: Any = answer["isolation"]  # which protections are on, which are missing and why

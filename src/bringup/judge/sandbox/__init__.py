@@ -1,6 +1,6 @@
 """What holds a candidate's processes in place: namespaces, Landlock, seccomp, limits. docs/sandbox.md says why."""
 
-from bringup.judge.sandbox._copies import ask, copies
+from bringup.judge.sandbox._copies import answered, ask, copies, framed
 from bringup.judge.sandbox._isolate import PROTECTIONS, Facts, Sandbox, SandboxFault, spawn, warm_up
 from bringup.judge.sandbox._limits import Limits
 from bringup.judge.sandbox._privileges import die_with_parent, hide
@@ -15,10 +15,12 @@ __all__ = [
     "Sandbox",
     "SandboxFault",
     "World",
+    "answered",
     "ask",
     "copies",
     "die_with_parent",
     "forget",
+    "framed",
     "hide",
     "imported",
     "spawn",

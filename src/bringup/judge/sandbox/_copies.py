@@ -7,11 +7,13 @@ children could tell how many there were before them, and so a first call from a 
 from __future__ import annotations
 
 import ctypes
+import json
 import mmap
 import os
 import socket
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from bringup.judge.sandbox import _kernel
 
@@ -35,6 +37,7 @@ CODE = {
         "360140f9d61200d1df4200f1cbfcff54891240f9206976b8280780d2010000d4f9ffff1700008092f55b41a9f353c2a8c0035fd6"
     ),
 }
+LENGTH = struct.Struct("=I")
 HEADER = struct.Struct("@Qii")  # of what comes with a message: cmsg_len, cmsg_level, cmsg_type
 
 
@@ -54,6 +57,29 @@ def ask(server: socket.socket, descriptors: Sequence[int], text: bytes = b"") ->
     finally:
         for descriptor in given:
             os.close(descriptor)
+
+
+def framed(answer: dict[str, Any]) -> bytes:
+    """What a copy writes into a pipe for `answered`."""
+    text = json.dumps(answer).encode()
+    return LENGTH.pack(len(text)) + text
+
+
+def answered(pipe: int) -> dict[str, Any] | None:
+    """Read what a copy has to say, and nothing after it; None where it has died. Raises OSError."""
+    head = _exactly(pipe, LENGTH.size)
+    text = _exactly(pipe, LENGTH.unpack(head)[0]) if head else b""
+    return dict(json.loads(text)) if text else None
+
+
+def _exactly(pipe: int, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        chunk = os.read(pipe, size - len(data))
+        if not chunk:
+            return b""
+        data += chunk
+    return data
 
 
 def copies(server: socket.socket) -> list[int] | None:
