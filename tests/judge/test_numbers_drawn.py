@@ -12,9 +12,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bringup.judge._named import Named, named
 from bringup.judge._size_class import made, same_class, takes_more
 from bringup.judge._thresholds import operands
 from bringup.judge.guards.numbers import (
+    NAMED,
+    NAMED_WHOLE,
     WHOLE,
     _defaults,
     _dtype,
@@ -29,6 +32,7 @@ from bringup.judge.guards.numbers import (
     _takes_whole,
 )
 
+NONE = Named((), ())
 TREES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(),
     lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text(), inner),
@@ -64,22 +68,33 @@ def test_whole_numbers_are_exchanged_as_well_and_truth_values_are_none(tree: obj
 
 @given(st.floats(-1e6, 1e6), st.integers(0, 1000))
 def test_a_number_comes_to_lie_on_the_other_side_of_one(number: float, seed: int) -> None:
-    for other in _others("the other side of 1", number, torch.float32, random.Random(seed)):
+    for other in _others("the other side of 1", number, torch.float32, NONE, random.Random(seed)):
         assert (abs(other) > 1) == (abs(number) < 1)
         assert math.copysign(1, other) == math.copysign(1, number)
 
 
 def test_special_numbers_and_extremes_are_those_of_the_dtype() -> None:
     chance = random.Random(5)
-    told = [list(_others(what, 2.5, torch.float16, chance)) for what in ("-0.0", "NaN", "infinity", "-infinity")]
+    told = [list(_others(what, 2.5, torch.float16, NONE, chance)) for what in ("-0.0", "NaN", "infinity", "-infinity")]
     assert [str(one) for [one] in told] == ["-0.0", "nan", "inf", "-inf"]
-    assert set(_others("extreme", 1.0, torch.float16, chance)) == {65504.0, -65504.0, 2.0**-14}
-    assert not list(_others("extreme", 1.0, torch.int32, chance))
-    far, extreme = (list(_others(what, 1, torch.int64, chance)) for what in WHOLE)
+    assert set(_others("extreme", 1.0, torch.float16, NONE, chance)) == {65504.0, -65504.0, 2.0**-14}
+    assert not list(_others("extreme", 1.0, torch.int32, NONE, chance))
+    far, extreme = (list(_others(what, 1, torch.int64, NONE, chance)) for what in WHOLE[:2])
     assert sorted(abs(n) >> 16 for n in far) == [1, 1]
     assert sorted(extreme)[0] == -(1 << 63)
     assert sorted(extreme)[2] == (1 << 63) - 1
-    assert len(list(_others(WHOLE[1], 1, torch.int32, chance))) == 2
+    assert len(list(_others(WHOLE[1], 1, torch.int32, NONE, chance))) == 2
+
+
+def test_numbers_of_the_source_are_drawn_those_first_that_it_compares() -> None:
+    names = named("if beta * x > 20: y = x * 0.5 + 3")
+    for seed in range(20):
+        first, *rest = _others(NAMED[0], 1.5, torch.float16, names, random.Random(seed))
+        assert 18.9 <= abs(first) <= 21.1
+        assert len(rest) == 2
+        whole, *_ = _others(NAMED_WHOLE, 1, torch.int64, names, random.Random(seed))
+        assert abs(whole) in (19, 20, 21)
+    assert not list(_others(NAMED[1], 1.5, torch.float32, NONE, random.Random(0)))
 
 
 def test_defaults_are_numbers_of_the_call_where_the_wrapper_has_the_parameter() -> None:

@@ -38,6 +38,7 @@ class Rule:
     norm: str = ""  # composite: "matrix" or "column", of whose elements the most sensitive one speaks for all
     quotient: bool = False  # composite: of a norm that is computed by itself: moves at least as much as that does
     counts: str = ""  # an argument of integers that counts, and stays one where other integers are data
+    degree: bool = False  # an operand says how many steps the reference makes
     epsilon: str = ""  # the keyword of a tolerance that is by default the dtype's epsilon times the longer side
     without: str = ""
     place: int = -1

@@ -1,4 +1,4 @@
-"""A call of the same operator with tensors of several blocks: which shapes they may have."""
+"""A call of the same operator with tensors of other sizes: which shapes they may have."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ MOST = 1 << 16  # elements of all tensors together
 LINE = 64  # what a last dimension is a multiple of
 WIDEST = 1 << 11  # a last dimension, where there are others
 FEW = 5  # the longest of the dimensions between the first and the last
+LAST = 0.75  # how often the last dimension is tried first
 SQUARE = 0.3  # how often two dimensions are nearly as long
 
 
@@ -48,6 +49,51 @@ def shapes(
         if len(set(long)) == 1 and new % old:  # a multiple keeps what divides it
             new = -(-new // old) * old
             yield [tuple(new if at == place else n for at, n in enumerate(one)) for one in sizes], {}
+
+
+def of_length(
+    sizes: Sequence[tuple[int, ...]], length: int, chance: random.Random
+) -> Iterator[tuple[list[tuple[int, ...]], Mapping[int, int]]]:
+    """Yield shapes for tensors of these sizes of which one dimension has a length, and what lengths become.
+
+    Any dimension, each in its turn, mostly the last one first: of tensors that are alike that of one place, else
+    wherever the old length occurs. Where there would be too many elements, tensors that are alike are one element long
+    elsewhere.
+    """
+    long = [one for one in sizes if math.prod(one) > 1]
+    if not long:
+        return
+    alike, largest = len(set(long)) == 1, max(long, key=math.prod)
+    places = chance.sample(range(len(largest)), len(largest))
+    if chance.random() < LAST:
+        places.sort(key=lambda place: place < len(largest) - 1)
+    for place in places:
+        old = largest[place]
+        if alike:
+            for others in (largest, (1,) * len(largest)):
+                new = tuple(length if at == place else n for at, n in enumerate(others))
+                if math.prod(new) * len(long) <= MOST:
+                    yield [new if math.prod(one) > 1 else one for one in sizes], {}
+                    break
+        if old > 1:
+            changed = [tuple(length if n == old else n for n in one) for one in sizes]
+            if sum(map(math.prod, changed)) <= MOST:
+                yield changed, {old: length}
+
+
+def of_elements(
+    sizes: Sequence[tuple[int, ...]], elements: int, chance: random.Random
+) -> Iterator[tuple[list[tuple[int, ...]], Mapping[int, int]]]:
+    """Yield shapes with so many elements for tensors of these sizes, of their rank, if all are alike."""
+    long = [one for one in sizes if math.prod(one) > 1]
+    if len(set(long)) != 1 or elements * len(long) > MOST:
+        return
+    rank, rest, shape = len(long[0]), elements, list[int]()
+    for _ in range(rank - 1):
+        shape.append(chance.choice([n for n in range(1, FEW + 1) if rest % n == 0]))
+        rest //= shape[-1]
+    shape.insert(chance.randint(0, rank - 1), rest)
+    yield [tuple(shape) if math.prod(one) > 1 else one for one in sizes], {}
 
 
 def renumbered(value: Any, lengths: Mapping[int, int]) -> Any:

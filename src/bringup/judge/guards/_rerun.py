@@ -18,6 +18,7 @@ from bringup.errors import EnvironmentFault
 from bringup.judge import _circumstances, _codec, _grown
 from bringup.judge._case import Asked, CaseJudge
 from bringup.judge._circumstances import Varied
+from bringup.judge._named import Named, named
 from bringup.judge._outcome import Outcome, cheated
 from bringup.judge._rehearsal import Places, RehearsedCall, Wanted, laid_out
 from bringup.judge._size_class import Made, made, same_class, takes_more
@@ -265,6 +266,10 @@ class Rerunner:
         """The class of the operator, as the table of classes has it."""
         return "" if case.inputs.standard is None else case.inputs.standard.rule.kind
 
+    def of_degree(self, case: CaseJudge) -> bool:
+        """Whether an operand says how many steps the reference makes: then none may be large."""
+        return case.inputs.standard is not None and case.inputs.standard.rule.degree
+
     def made(self, case: CaseJudge) -> Made | None:
         """Return the sizes of what the call makes, and how much that is; None where it cannot be said."""
         return made(case.inputs.reference, case.args, case.kwargs)
@@ -328,6 +333,11 @@ class Rerunner:
             return dtype.is_floating_point or not floats or bool(floats & known.get(name, set()))
 
         return [n for n, (path, tensor) in enumerate(case.tensors) if tensor.dtype is dtype and holds_data(path)]
+
+    @property
+    def named(self) -> Named:
+        """The numbers that the candidate's source names."""
+        return named(self._judging.source)
 
     @property
     def parameters(self) -> frozenset[str]:

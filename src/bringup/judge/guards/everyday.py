@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bringup.judge.guards import _resized
 from bringup.judge.guards._redraw import Redraw
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ HOPELESS = 6  # cases of a dtype that cannot be made large: then no other is tri
 MAGNITUDES, RANGE = "their magnitudes", "moved into the range of the case"
 MOVES = ("", MAGNITUDES, RANGE)
 VALUES = 3  # laws that are tried where the first gives no answer that can be compared
-MOST_MADE = 1 << 20  # elements of all that the reference makes on its way
-MOST_RESULT = 1 << 16
-ONE_STEP = ("exact", "rounding")  # classes of operators whose infinities are those of the exact results
 
 
 class Everyday(Redraw):
@@ -97,7 +95,7 @@ class Everyday(Redraw):
             others = [other for other in _laws.laws(getattr(torch, case.inputs.case.dtype)) if other != law]
             known += chance.sample(others, VALUES - 1)
         for sizes, lengths in _shapes(case, law, axis, chance):
-            if not _affordable(case, sizes, lengths):
+            if not _resized.affordable(case, sizes, lengths):
                 continue
             for drawn in known:
                 for moved in MOVES:
@@ -154,42 +152,7 @@ def _shapes(
     rank = 3 if axis == THREE else chance.randint(*RANKS) if axis == MANY else 0
     line = True if axis == THREE else False if axis == MANY else chance.choice((True, False, None))
     least = _laws.MIXED_BLOCK * len(_laws.LAWS) if law == MIXED else _grown.LEAST
-    # What is written into has the size of the result, whatever is said here.
-    given = [() if case.is_out(n) else tuple(tensor.shape) for n, (_, tensor) in enumerate(case.tensors)]
-    return list(_grown.shapes(given, chance, least, rank, line))
-
-
-def _affordable(case: CaseJudge, sizes: Sequence[tuple[int, ...]], lengths: Mapping[int, int]) -> bool:
-    """Whether the reference makes little of tensors of these sizes, as far as can be said without data."""
-    import torch
-
-    from bringup.judge import _codec, _grown
-    from bringup.judge._size_class import made
-
-    results = max((tensor.numel() for _, tensor in _codec.tensors_of(case.answer(), "")), default=0)
-    if results <= _broadcast([tuple(tensor.shape) for n, (_, tensor) in enumerate(case.tensors) if not case.is_out(n)]):
-        return _broadcast(sizes) <= MOST_RESULT
-    given = iter(
-        [
-            torch.empty(one, dtype=tensor.dtype, device="meta")
-            for one, (_, tensor) in zip(sizes, case.tensors, strict=True)
-        ]
-    )
-    args, kwargs = _codec.with_tensors([case.args, case.kwargs], given)
-    args = tuple(_grown.renumbered(arg, lengths) for arg in args)
-    kwargs = {name: _grown.renumbered(value, lengths) for name, value in kwargs.items()}
-    found = made(case.inputs.reference, args, kwargs)
-    return found is not None and sum(one.numel() for one, _ in found[0]) <= MOST_RESULT and found[1] <= MOST_MADE
-
-
-def _broadcast(sizes: Sequence[tuple[int, ...]]) -> int:
-    """Elements of what tensors of these sizes broadcast to; of the largest where they do not."""
-    import torch
-
-    try:
-        return int(torch.broadcast_shapes(*sizes).numel())
-    except RuntimeError:
-        return max(math.prod(one) for one in sizes)
+    return list(_grown.shapes(_resized.given_sizes(case), chance, least, rank, line))
 
 
 def _filled(
@@ -202,33 +165,18 @@ def _filled(
     data = [number for number in rerun.data(case) if not case.is_out(number)]
     if not data:
         return None
-    main = max(data, key=lambda n: torch.Size(sizes[n]).numel())
+    main = max(data, key=lambda n: math.prod(sizes[n]))
     new: dict[int, torch.Tensor] = {}
     for number, (_, tensor) in enumerate(case.tensors):
         size = torch.Size(sizes[number])
         if case.is_out(number):
-            new[number] = torch.empty(0, dtype=tensor.dtype)
-        elif number == main or (number in data and tensor.is_floating_point() and chance.random() < OFTEN):
+            continue
+        if number == main or (number in data and tensor.is_floating_point() and chance.random() < OFTEN):
             values = _values(law, size, tensor, chance)
-            new[number] = values if number == main or _within(values, tensor) else _own(tensor, size, chance)
+            new[number] = values if number == main or _within(values, tensor) else _resized.own(tensor, size, chance)
         elif size != tensor.shape:
-            new[number] = _own(tensor, size, chance)
-    words = f"with {law[0]}{law[1] and f', {law[1]}'}"
-    made = rerun.remade(case, new, lengths, words)
-    results = [] if made is None else _results(made)
-    if made is None or _has_nan(results) or len(results) != len(_results(case)):
-        return None
-    if sum(tensor.numel() for tensor in results) > max(MOST_RESULT, sum(tensor.numel() for tensor in _results(case))):
-        return None  # what is not known without data shows now
-    outs = [number for number in range(len(case.tensors)) if case.is_out(number)]
-    if outs:  # what is written into has the result's size
-        if len(outs) != len(results):
-            return None
-        new |= {n: torch.zeros(one.shape, dtype=new[n].dtype) for n, one in zip(outs, results, strict=True)}
-        made = rerun.remade(case, new, lengths, words)
-        if made is None:
-            return None
-    return made if rerun.fits(made, finite=rerun.kind(case) not in ONE_STEP) else None
+            new[number] = _resized.own(tensor, size, chance)
+    return _resized.remade(rerun, case, new, lengths, f"with {law[0]}{law[1] and f', {law[1]}'}")
 
 
 def _crossed(rerun: Rerunner, made: CaseJudge, axis: str, chance: random.Random) -> CaseJudge | None:
@@ -293,22 +241,3 @@ def _values(law: tuple[str, str], size: torch.Size, tensor: torch.Tensor, chance
 def _within(values: torch.Tensor, tensor: torch.Tensor) -> bool:
     """Whether values are no further from zero than those that a tensor has: sizes and degrees may be meant."""
     return bool(values.double().abs().max() <= tensor.double().abs().max())
-
-
-def _own(tensor: torch.Tensor, size: torch.Size, chance: random.Random) -> torch.Tensor:
-    """The tensor's own values, drawn again and again."""
-    import torch
-
-    generator = torch.Generator().manual_seed(chance.getrandbits(32))
-    places = torch.randint(0, tensor.numel(), (size.numel(),), generator=generator)
-    return tensor.detach().reshape(-1)[places].reshape(size)
-
-
-def _results(case: CaseJudge) -> list[torch.Tensor]:
-    from bringup.judge import _codec
-
-    return [tensor for _, tensor in _codec.tensors_of(case.answer(), "")]
-
-
-def _has_nan(results: Sequence[torch.Tensor]) -> bool:
-    return any(bool(tensor.isnan().any()) for tensor in results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
@@ -9,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from bringup.judge._named import around
 from bringup.judge.guards._redraw import Redraw
 
 if TYPE_CHECKING:
     import torch
 
     from bringup.judge._case import CaseJudge
+    from bringup.judge._named import Named
     from bringup.judge._outcome import Outcome
     from bringup.judge.guards._rerun import Rerunner
 
@@ -38,12 +41,14 @@ ALL = "all numbers"
 NEAR = ("one number", ALL)
 SPECIAL = {"-0.0": -0.0, "NaN": math.nan, "infinity": math.inf, "-infinity": -math.inf}
 DISTANT = ("the other side of 1", "far", "extreme")
-WHOLE = ("a far whole number", "an extreme whole number")
+NAMED = ("a number of the source", "another number of the source")
+NAMED_WHOLE = "a whole number of the source"
+WHOLE = ("a far whole number", "an extreme whole number", NAMED_WHOLE)
 # For which classes: what computes may overflow on its way to a finite result, in whatever order it does that.
 SAFE = {
     "NaN": ("exact",),
     **dict.fromkeys(("infinity", "-infinity", "extreme"), ("exact", "exact_order")),
-    **dict.fromkeys(("far", *WHOLE), ("exact", "exact_order", "rounding", "accumulating")),
+    **dict.fromkeys(("far", *NAMED, *WHOLE), ("exact", "exact_order", "rounding", "accumulating")),
 }
 SIZES = ("own", "tiny", "huge")
 THRESHOLDS = {
@@ -71,7 +76,7 @@ class Numbers(Redraw):
     )
     misses = "numbers that decide about sizes; several far numbers at once"
     advice = "pass numbers to the kernel, and compute with them; none is special"
-    draws = MappingProxyType(dict.fromkeys((*NEAR, *SPECIAL, *DISTANT, *WHOLE, *THRESHOLDS), "values"))
+    draws = MappingProxyType(dict.fromkeys((*NEAR, *SPECIAL, *DISTANT, *NAMED, *WHOLE, *THRESHOLDS), "values"))
     most = 1 << 14
 
     def takes(self, case: CaseJudge) -> bool:
@@ -100,14 +105,14 @@ class Numbers(Redraw):
             return self._at_threshold(rerun, case, chance, *THRESHOLDS[what])
         if what in NEAR:
             return self._near(rerun, case, what, chance)
-        if what in SAFE and rerun.kind(case) not in SAFE[what]:
+        if what in SAFE and (rerun.kind(case) not in SAFE[what] or rerun.of_degree(case)):
             return None
         places = _places(rerun, case, _is_whole if what in WHOLE else _is_number)
         if not places or (what in WHOLE and not _takes_whole(case)):
             return None
         before = rerun.made(case) if case.tensors else None
         for number, put in chance.sample(places, len(places)):
-            for other in list(_others(what, number, _dtype(case), chance))[:CALLS]:
+            for other in itertools.islice(_others(what, number, _dtype(case), rerun.named, chance), CALLS):
                 args, kwargs = put(other)
                 if what in WHOLE and self._is_size(rerun, case, before, put, other):
                     continue
@@ -287,7 +292,7 @@ def _dtype(case: CaseJudge) -> torch.dtype:
     return min([found, *whole], key=lambda kind: torch.iinfo(kind).bits)
 
 
-def _others(what: str, number: Any, dtype: torch.dtype, chance: random.Random) -> Iterator[Any]:
+def _others(what: str, number: Any, dtype: torch.dtype, names: Named, chance: random.Random) -> Iterator[Any]:
     """What a number may become, in the order in which it is tried."""
     import torch
 
@@ -302,6 +307,12 @@ def _others(what: str, number: Any, dtype: torch.dtype, chance: random.Random) -
     elif what == "extreme" and dtype.is_floating_point:
         info = torch.finfo(dtype)
         yield from chance.sample((info.max, info.min, info.tiny), 3)
+    elif what in NAMED or what == NAMED_WHOLE:
+        kind = torch.float32 if what in NAMED else torch.int64
+        for group in (names.compared, names.others):
+            of_each = [list(around(one, kind)) for one in group]
+            drawn = [chance.choice(values) for values in of_each if values]
+            yield from (one for one in chance.sample(drawn, len(drawn)) if one != number)
     elif what == "a far whole number":
         size, more = SHIFTS
         signs = chance.sample((1, -1), 2)

@@ -1,0 +1,193 @@
+"""Sizes and values at the numbers that the candidate's own source names: what changes there is tested there."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bringup.judge._named import Named, around
+from bringup.judge.guards import _resized
+from bringup.judge.guards._redraw import TRIES, Redraw
+
+if TYPE_CHECKING:
+    import torch
+
+    from bringup.judge._case import CaseJudge
+    from bringup.judge._outcome import Outcome
+    from bringup.judge.guards._rerun import Rerunner
+
+LEAST, LONGEST = 6, (1 << 14) + 1  # lengths that are tried; there are cases of all smaller ones
+MOST = 1 << 16  # elements of a tensor
+SIZES = 16  # calls of such sizes in all
+BESIDE = (-1, 0, 1)
+LENGTH, ELEMENTS = "a dimension of {}", "{} elements"
+VALUES = ("values", "values in another case")
+PLANTED = 0.5  # share of the elements that are such values
+ROOM = 1 << 10  # elements of tensors that can be given as many as wanted
+MODERATE = 1e4  # values of operands of operators that may take them for an amount of work
+SHAPES = 3  # that are tried for one draw and case
+
+
+class Boundaries(Redraw):
+    """More calls at the numbers that stand in the candidate's source, and right beside them, as the seed draws it.
+
+    A source that treats some sizes or values differently says from which number on. A dimension, or all elements of
+    tensors that are alike, become as many; half of the data becomes such values, those that are compared first. Of
+    operators whose arguments have no structure, where an exact reference says what is right.
+    """
+
+    id = "boundaries"
+    catches = (
+        "wrong results from a size or a value on that the source names: the branch for long rows, for one block, for "
+        "large arguments; special sizes and values"
+    )
+    misses = "numbers that come about by computing; conditions on several of them; other arguments than tensors' sizes"
+    advice = "each branch must be right up to its bound, at it and beyond it; the numbers in your source are tested"
+    most = 1 << 14
+
+    def __init__(self) -> None:
+        """What is drawn hangs on the source."""
+        self.draws: Mapping[str, str] = {}
+        self._sizes: dict[str, tuple[str, int]] = {}
+
+    def find(self, rerun: Rerunner, cases: Mapping[str, Sequence[CaseJudge]]) -> tuple[Outcome, CaseJudge] | None:
+        """Deal the sizes out to the dtypes; values are drawn in each."""
+        dealt = list(sizes(rerun.named, rerun.chance(self.id, "", "sizes")))
+        dtypes = list(cases)
+        rerun.chance(self.id, "", "dtypes").shuffle(dtypes)
+        for place, dtype in enumerate(dtypes):
+            self._sizes = {kind.format(number): (kind, number) for kind, number in dealt[place :: len(dtypes)]}
+            self.draws = {**dict.fromkeys(VALUES, "values"), **dict.fromkeys(self._sizes, "shapes")}
+            if (found := self.sweep(rerun, cases[dtype])) is not None:
+                return found
+        return None
+
+    def takes(self, case: CaseJudge) -> bool:
+        """Whether a case has tensors to change: none without elements, which would stay so."""
+        return super().takes(case) and all(
+            tensor.numel() or case.is_out(number) for number, (_, tensor) in enumerate(case.tensors)
+        )
+
+    def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
+        """Tensors that are alike can have any size: such cases first, or at last where one length is drawn."""
+        found = [case for case in super().ordered(cases, chance, what) if _shapes(case)]
+        first = TRIES - 1 if self._sizes.get(what, ("",))[0] == LENGTH else 0
+        return [*found[:first], *sorted(found[first:], key=lambda case: len(_shapes(case)) > 1)]
+
+    def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
+        """Return a call with such values, or of such a size."""
+        if not rerun.free(case):
+            return None
+        return self._of_values(rerun, case, chance) if what in VALUES else self._of_size(rerun, case, what, chance)
+
+    def found(self, rerun: Rerunner, made: CaseJudge, what: str) -> Outcome | None:
+        """Nothing is said of speed here."""
+        outcome = super().found(rerun, made, what)
+        return None if outcome is not None and outcome.kind == "timed_out" else outcome
+
+    def _of_size(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
+        from bringup.judge import _grown
+
+        kind, number = self._sizes[what]
+        shapes = _grown.of_length if kind == LENGTH else _grown.of_elements
+        for changed, lengths in itertools.islice(shapes(_resized.given_sizes(case), number, chance), SHAPES):
+            if not _resized.affordable(case, changed, lengths):
+                continue
+            new = {
+                n: _resized.own(tensor, size, chance)
+                for n, ((_, tensor), size) in enumerate(zip(case.tensors, changed, strict=True))
+                if not case.is_out(n) and size != tuple(tensor.shape)
+            }
+            words = f"with {what}, which your source names or lies beside"
+            if (made := _resized.remade(rerun, case, new, lengths, words)) is not None:
+                return made
+        return None
+
+    def _of_values(self, rerun: Rerunner, case: CaseJudge, chance: random.Random) -> CaseJudge | None:
+        from bringup.judge import _grown
+
+        data = {n for n in rerun.data(case) if not case.is_out(n)}
+        if not data:
+            return None
+        # A second operand may say how much work there is, if not so much as a degree.
+        alone = len(case.args) + len(case.kwargs) == 1
+        most = 0.0 if rerun.of_degree(case) else math.inf if alone or rerun.kind(case) == "exact" else MODERATE
+        given = _resized.given_sizes(case)
+        for (shapes, lengths), limit in itertools.product(
+            [*_grown.of_elements(given, ROOM, chance), (given, {})], dict.fromkeys((most, 0.0))
+        ):
+            if not _resized.affordable(case, shapes, lengths):
+                continue
+            new: dict[int, torch.Tensor] = {}
+            planted_any = False
+            for n, ((_, tensor), size) in enumerate(zip(case.tensors, shapes, strict=True)):
+                if case.is_out(n):
+                    continue
+                filled = tensor if size == tuple(tensor.shape) else _resized.own(tensor, size, chance)
+                changed = planted(filled, rerun.named, chance, limit) if n in data else None
+                planted_any = planted_any or changed is not None
+                new[n] = filled if changed is None else changed
+            if planted_any:
+                made = _resized.remade(rerun, case, new, lengths, "with values that your source names")
+                if made is not None:
+                    return made
+        return None
+
+
+def _shapes(case: CaseJudge) -> set[tuple[int, ...]]:
+    return {size for size in _resized.given_sizes(case) if math.prod(size) > 1}
+
+
+def sizes(names: Named, chance: random.Random) -> Iterator[tuple[str, int]]:
+    """Yield up to `SIZES` sizes: of what, and how many; those first that a source compares with."""
+    drawn: dict[tuple[str, int], None] = {}
+    for group in (names.compared, names.others):
+        known = [number for number in group if isinstance(number, int) and LEAST <= number <= MOST]
+        queues = []
+        for number in chance.sample(known, len(known)):
+            around = [(kind, number + by) for kind in (LENGTH, ELEMENTS) for by in BESIDE]
+            around = [one for one in around if one[0] == ELEMENTS or one[1] <= LONGEST]
+            queues.append(chance.sample(around, len(around)))
+        drawn |= dict.fromkeys(one for turn in itertools.zip_longest(*queues) for one in turn if one is not None)
+    yield from itertools.islice(drawn, SIZES)
+
+
+def planted(tensor: torch.Tensor, names: Named, chance: random.Random, limit: float) -> torch.Tensor | None:
+    """Return the tensor with such values in half of its places: those in its own range, or up to a limit.
+
+    None where there is no such value. Integers stay in the range of their magnitudes: which may be any, only a suite
+    knows.
+    """
+    import torch
+
+    if tensor.dtype is torch.bool or tensor.is_complex() or not tensor.numel():
+        return None
+    own = tensor.detach().double()
+    own = own[own.isfinite()]
+    most = float(own.abs().max()) if own.numel() else 0.0
+    least = float(own.min()) if own.numel() else 0.0
+    found: dict[float, None] = {}
+    for group in (names.compared, names.others):
+        of_each = [list(around(number, tensor.dtype)) for number in chance.sample(group, len(group))]
+        turns = itertools.zip_longest(*(chance.sample(values, len(values)) for values in of_each))
+        found |= dict.fromkeys(value for turn in turns for value in turn if value is not None)
+    if not limit:
+        top = float(own.max()) if own.numel() else 0.0
+        found = {value: None for value in found if least <= value <= top}
+    elif tensor.is_floating_point():
+        found = {value: None for value in found if abs(value) <= max(limit, most)}
+    else:
+        found = {value: None for value in found if abs(value) <= most and (value >= 0 or least < 0)}
+    pool = list(found)[: max(1, int(tensor.numel() * PLANTED))]
+    if not pool:
+        return None
+    values_of = torch.tensor(pool, dtype=torch.float64 if tensor.is_floating_point() else torch.int64)
+    count = max(len(pool), int(tensor.numel() * PLANTED))
+    drawn = torch.tensor([place % len(pool) for place in range(count)])
+    places = torch.tensor(chance.sample(range(tensor.numel()), count))
+    flat = tensor.detach().clone(memory_format=torch.contiguous_format).view(-1)
+    flat[places] = values_of[drawn].to(tensor.dtype)
+    return flat.view(tensor.shape)
