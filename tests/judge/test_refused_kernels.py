@@ -13,8 +13,8 @@ from judge_bench import Bench
 
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig
+from bringup.device.asked import request_of
 from bringup.device.frontend import LONGEST_CONSTANT, KernelRefused, _constant, _Launcher
-from bringup.device.machine import _request
 from bringup.device.wire import LARGEST_TEXT, Malformed
 from bringup.judge.guards import IDS
 from bringup.suites import get_suite
@@ -93,6 +93,6 @@ async def test_constants_are_quoted_in_short() -> None:
 
 
 async def test_a_number_of_many_digits_in_a_command_is_named() -> None:
-    assert _request(memoryview(b'{"n": 12}')) == {"n": 12}
+    assert request_of(memoryview(b'{"n": 12}')) == {"n": 12}
     with pytest.raises(Malformed, match="a number of 5000 digits, 400 are allowed"):
-        _request(memoryview(b'{"n": ' + b"1" * 5000 + b"}"))
+        request_of(memoryview(b'{"n": ' + b"1" * 5000 + b"}"))

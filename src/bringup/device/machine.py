@@ -11,7 +11,6 @@ read is answered with what another call's was.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections import deque
@@ -21,6 +20,7 @@ from typing import Any
 
 from bringup.device import frames
 from bringup.device.account import READS, STREAM, Broken
+from bringup.device.asked import arguments_of, check_options, request_of
 from bringup.device.engine import FENCE, Engine, Fault, Kernel
 from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
 from bringup.device.memory import Memory
@@ -29,7 +29,6 @@ from bringup.device.timing import INFINITE, MOST_TRIALS, TRIAL_MODE, TURNS, told
 from bringup.device.transcript import Transcript, digest
 from bringup.device.wire import ADDRESS, ALLOCATION, Command, Malformed
 
-MOST_KERNELS = 1 << 16  # of one guest
 MOST_LOADED = 1 << 12  # that the device keeps for other guests
 MOST_COMMANDS = 1 << 17  # of one call
 MOST_QUEUED = 256 << 20  # bytes of one call's commands
@@ -37,7 +36,6 @@ MOST_CHECKED = 16 << 20  # bytes of one call's kernels for other toolchains: the
 UNKNOWN = 2e-5  # seconds that something takes in a rehearsal, where no call was told a time before
 MOST_MARKS = 8  # a tuner may time what tunes itself
 MOST_ANSWERED = 1 << 12  # bytes of a call's reads that are kept
-MOST_DIGITS = 400  # of a number that a kernel is described with
 TEXT = ("text", "source", "options")  # what a compiler sees of a kernel
 Answer = tuple[dict[str, Any], bytes]
 Compile = Callable[[str, dict[str, Any]], tuple[dict[str, Any], memoryview]]
@@ -232,7 +230,7 @@ class Machine:
                     raise Broken(
                         STREAM, f"more than {MOST_CHECKED >> 20} MiB of kernels for other toolchains in a call"
                     )
-                self.also.append(_request(body))
+                self.also.append(request_of(body))
                 return None
             if self.execution.error is None:
                 self.transcript.add(command, body)
@@ -403,14 +401,11 @@ class Machine:
     # Kernels -------------------------------------------------------------------------------------------------
 
     def _kernel(self, body: memoryview) -> Answer:
-        request = _request(body)
-        if not isinstance(request["options"], dict) or FENCE in request["options"]:
-            raise Malformed("options that are none of a launch's")
+        request = request_of(body)
+        check_options(request, len(self.launchers))
         refusal = self.compile(request)
         if refusal is not None:
             return refusal, b""
-        if len(self.launchers) >= MOST_KERNELS:
-            raise Malformed("more kernels than any program needs")
         number = len(self.launchers) + 1
         self.launchers[number] = self.launcher(request)
         self.registered += 1
@@ -444,28 +439,4 @@ class Machine:
         """How a kernel that is loaded is launched. Raises Malformed where the text has other arguments."""
         text = {key: request[key] for key in TEXT}
         kernel, loaded = self.loaded[frames.digest(text)]
-        names, kinds = (tuple(str(pair[place]) for pair in request["args"]) for place in (0, 1))
-        if not all(name.isidentifier() for name in names):
-            raise Malformed("a kernel whose arguments have no names")
-        check_signature(kernel, kinds)
-        return Launcher(text, kernel, loaded, names, kinds, dict(request["constants"]))
-
-
-def check_signature(kernel: Kernel, kinds: tuple[str, ...]) -> None:
-    """Raise Malformed where the arguments that a guest announces are not those of the compiled text."""
-    own = kernel.facts.get("signature", [])
-    if len(own) != len(kinds) or any(a.startswith("*") != b.startswith("*") for a, b in zip(own, kinds, strict=True)):
-        raise Malformed("a kernel with other arguments than its text has")
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
-        raise Malformed(f"a number of {len(digits)} digits, {MOST_DIGITS} are allowed")
-    return int(digits)
-
-
-def _request(body: memoryview) -> dict[str, Any]:
-    found = json.loads(bytes(body), parse_int=_integer)
-    if not isinstance(found, dict):
-        raise Malformed("no kernel")
-    return found
+        return Launcher(text, kernel, loaded, *arguments_of(request, kernel), dict(request["constants"]))

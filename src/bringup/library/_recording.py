@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 
 from bringup.device import space
+from bringup.device.asked import arguments_of, check_options, request_of
 from bringup.device.checks import (
     block_behind,
     check_allocation,
@@ -26,7 +26,6 @@ from bringup.device.checks import (
     unpack_upload,
 )
 from bringup.device.engine import Kernel
-from bringup.device.machine import check_signature
 from bringup.device.timing import MOST_TRIALS
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
 from bringup.judge.calling import Answer, Caller
@@ -304,12 +303,12 @@ class Recorder:
         return View(self._region[tensor.base], tensor.address - tensor.base, dtype, tensor.size, tensor.stride)
 
     def _kernel(self, body: memoryview) -> Answer:
-        request = json.loads(bytes(body))
+        request = request_of(body)
+        check_options(request, len(self.launchers))
         made = self.kernels.compiled(request)
         if isinstance(made, dict):
             return {"refused": made["log"], "short": made.get("short", "")}, b""
-        names, kinds = (tuple(str(pair[place]) for pair in request["args"]) for place in (0, 1))
-        check_signature(made.facts, kinds)
+        names, kinds = arguments_of(request, made.facts)
         profile = state.profile()
         launch.check_kinds(profile, made.facts.name, names, kinds)
         named = SimpleNamespace(

@@ -1,0 +1,45 @@
+"""What a guest says of a kernel that it wants: judge and recorder read and check it in one and the same way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bringup.device.engine import FENCE, Kernel
+from bringup.device.wire import Malformed
+
+MOST_DIGITS = 400  # of a number that a kernel is described with
+MOST_KERNELS = 1 << 16  # of one guest
+
+
+def request_of(body: memoryview) -> dict[str, Any]:
+    """Return a request. Raises Malformed, ValueError."""
+    found = json.loads(bytes(body), parse_int=_integer)
+    if not isinstance(found, dict):
+        raise Malformed("no kernel")
+    return found
+
+
+def check_options(request: dict[str, Any], known: int) -> None:
+    """Raise Malformed for options that are none of a launch's, and for a kernel too many: so many are `known`."""
+    if not isinstance(request["options"], dict) or FENCE in request["options"]:
+        raise Malformed("options that are none of a launch's")
+    if known >= MOST_KERNELS:
+        raise Malformed("more kernels than any program needs")
+
+
+def arguments_of(request: dict[str, Any], kernel: Kernel) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names and kinds of a kernel's arguments; raises Malformed where they are not those of the text."""
+    names, kinds = (tuple(str(pair[place]) for pair in request["args"]) for place in (0, 1))
+    if not all(name.isidentifier() for name in names):
+        raise Malformed("a kernel whose arguments have no names")
+    own = kernel.facts.get("signature", [])
+    if len(own) != len(kinds) or any(a.startswith("*") != b.startswith("*") for a, b in zip(own, kinds, strict=True)):
+        raise Malformed("a kernel with other arguments than its text has")
+    return names, kinds
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise Malformed(f"a number of {len(digits)} digits, {MOST_DIGITS} are allowed")
+    return int(digits)
