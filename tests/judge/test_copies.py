@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import resource
 import signal
 import socket
 import struct
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +86,14 @@ def test_no_time_no_host_no_folder_and_no_name_is_in_a_guests_memory(
     folder = tmp_path / "where-nobody-works"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    # What the user's variables say: where caches and temporary files are, libraries and modules of others.
+    for name in ("XDG_CACHE_HOME", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "SOME_OTHER"):
+        (folder / name).mkdir()
+        monkeypatch.setenv(name, str(folder / name))
+    os.utime(folder / "PYTHONPATH", (10**9, 10**9))  # when a folder of modules was changed, imports note
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.syspath_prepend(folder / "PYTHONPATH")
+    monkeypatch.setenv("PATH", f"{folder / 'PATH'}:{os.environ['PATH']}")
     began = time.time()
     made = Caller("vpe:pe64")
     try:
@@ -96,7 +106,8 @@ def test_no_time_no_host_no_folder_and_no_name_is_in_a_guests_memory(
     whole = b"".join(found.values())
     assert b"bringup.judge" in whole  # it is searched at all
     assert scratch not in whole
-    assert b"where-nobody-works" not in whole
+    marked = [whole[at.start() - 60 : at.end() + 60] for at in re.finditer(b"where-nobody-works", whole)]
+    assert not marked
     if len(os.uname().nodename) > 8:
         assert os.uname().nodename.encode() not in whole
     files = times_of_files()
@@ -182,7 +193,18 @@ def test_a_name_is_forgotten_wherever_it_lies() -> None:
             name = "drawn-" + os.urandom(8).hex()
             kept = [f"/a/{name}/{number}" for number in range(100)]
             start_module.forget(name.encode())
-            os._exit(0 if all("x" * 22 in one for one in kept) else 3)
+            os._exit(0 if all("\0" * 22 in one for one in kept) else 3)
         finally:
             os._exit(1)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_guest_may_do_nothing_and_its_limits_are_those_of_all(caller: Caller) -> None:
+    with guest(caller) as made:
+        pid = made.pids[0]
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        assert [int(status[f"Cap{kind}"], 16) for kind in ("Inh", "Prm", "Eff", "Amb")] == [0, 0, 0, 0]
+        assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+        for limit in (resource.RLIMIT_MEMLOCK, resource.RLIMIT_SIGPENDING, resource.RLIMIT_RTPRIO):
+            assert resource.prlimit(pid, limit) == (0, 0)

@@ -63,8 +63,8 @@ def descriptors():
 
 
 def wrapper(self, other, *, alpha=1, out):
-    limits = [told(resource.getrlimit, number) for number in range(10) if number != 6]
-    mask = os.umask(0)
+    limits = [told(resource.getrlimit, number) for number in range(16) if number != 6]
+    mask = told(os.umask, 0)
     found = {
         "variables": sorted(os.environ.items()), "paths": sys.path, "arguments": sys.argv, "all": sys.orig_argv,
         "command": read("/proc/self/cmdline"), "from": read("/proc/self/environ"), "limits": limits,
@@ -79,6 +79,7 @@ def wrapper(self, other, *, alpha=1, out):
         "blocks": getattr(sys, "getallocatedblocks", int)(), "frozen": getattr(gc, "get_freeze_count", int)(),
         "objects": len(getattr(gc, "get_objects", list)()), "counts": getattr(sys, "getrefcount", type)(None),
         "processes": read("/proc/uptime"), "frames": frames(), "address": self.data_ptr(), "user": os.getuid(),
+        "groups": told(os.getgroups), "init": told(os.kill, 1, 0),
     }
     plain = {name: re.sub(r"bringup-judge-\\w+", "SCRATCH", repr(value)) for name, value in found.items()}
     short = {name: hashlib.sha256(value.encode()).hexdigest()[:8] for name, value in plain.items()}
@@ -106,6 +107,8 @@ def set_all() -> None:
     os.nice(3)
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 16, 1 << 16))
+    resource.setrlimit(resource.RLIMIT_SIGPENDING, (500, 500))
     resource.setrlimit(resource.RLIMIT_STACK, (4 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
 
 
@@ -131,7 +134,7 @@ def test_where_a_wrapper_is_used_is_not_to_be_seen(tmp_path: Path) -> None:
     other = use(
         library, tmp_path / "other place",
         {"PYTHONPATH": str(plug), "LANG": "de_DE.UTF-8", "TZ": "Asia/Tokyo", "PATH": f"/opt:{os.environ['PATH']}",
-         "HOME": str(tmp_path), "EXTRA": "1", "BRINGUP_VPE_DUMPS": str(tmp_path)},
+         "HOME": str(tmp_path), "EXTRA": "1", "LD_LIBRARY_PATH": str(plug), "BRINGUP_VPE_DUMPS": str(tmp_path)},
         os.path.join(sys.prefix, "bin", "python3"), preexec_fn=set_all,
     )  # fmt: skip
     assert len(usual) >= 15

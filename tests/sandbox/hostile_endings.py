@@ -29,9 +29,9 @@ def forged(name: str, expression: str, *, kinds: tuple[str, ...] = ("crashed", "
 ENDINGS = [
     Hostile("segmentation fault", wrapper("ctypes.string_at(0)", "import ctypes"), CRASHED, "SIGSEGV"),
     Hostile("abort", wrapper("os.abort()"), CRASHED, "SIGABRT"),
-    Hostile("kills itself", wrapper("os.kill(os.getpid(), 9)"), CRASHED, "SIGKILL"),
-    Hostile("sends itself a fault", wrapper("os.kill(os.getpid(), 11)"), ("crashed",), "SIGSEGV"),
-    Hostile("unknown signal", wrapper("os.kill(os.getpid(), 40)"), CRASHED, "signal 40"),
+    Hostile("kills itself", wrapper("os.kill(os.getpid(), 9)"), RAISED, "PermissionError"),
+    Hostile("sends itself a fault", wrapper("signal.raise_signal(11)", "import signal"), ("crashed",), "SIGSEGV"),
+    Hostile("unknown signal", wrapper("signal.raise_signal(40)", "import signal"), RAISED, "Operation not permitted"),
     Hostile("exit code 0", wrapper("os._exit(0)"), CRASHED, "exit code 0"),
     Hostile("system exit", wrapper("raise SystemExit(0)"), RAISED, "SystemExit"),
     Hostile("exit while loading", "import os\nos._exit(0)\n\ndef wrapper(input):\n    pass\n", CRASHED, "exit code 0"),
@@ -43,7 +43,7 @@ ENDINGS = [
             "import atexit, os, threading",
         ),
     ),
-    Hostile("stops itself", wrapper("os.kill(os.getpid(), signal.SIGSTOP)", "import os, signal"), ("timed_out",)),
+    Hostile("stops itself", wrapper("os.kill(os.getpid(), signal.SIGSTOP)", "import os, signal"), RAISED),
     Hostile(  # within the grace after the limit of 3 s
         "crashes when its time is up",
         wrapper("time.sleep(3.2)\nctypes.string_at(0)", "import ctypes, time"),
@@ -63,7 +63,7 @@ ENDINGS = [
         wrapper("if os.fork():\n    os._exit(0)\nos.setsid()\ntime.sleep(0.5)", "import os, time"),
         CRASHED,
     ),
-    Hostile("kills its group", wrapper("os.killpg(0, 9)"), CRASHED, degraded=False),
+    Hostile("kills its group", wrapper("os.killpg(0, 9)"), RAISED),
     Hostile(
         "core dump",
         wrapper(

@@ -53,6 +53,7 @@ CENSUS: dict[Any, tuple[str, ...]] = {
     sys: ("getallocatedblocks", "getrefcount", "_debugmallocstats"),
     gc: ("get_count", "get_freeze_count", "get_objects", "get_referents", "get_referrers", "get_stats"),
 }
+OVERWRITTEN, LEAST_REST = (16, 32), 16  # bytes of a path in freed memory; shorter rests may be anything
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
 
 
@@ -106,8 +107,9 @@ def _plain_world(target: Target) -> None:
 
     A candidate that goes by them would tell a judge from a user. Modules of the user's, plug-ins, are imported before.
     """
-    scratch, theirs = os.environ["HOME"], set(_paths())
+    theirs = set(_paths())
     kept = {name: os.environ[name] for name in (*GUESTS_KEEP, *target.environment()) if name in os.environ}
+    private = _private({*os.environ.values(), *theirs} - set(kept.values()))
     os.environ.clear()
     os.environ.update(kept, PATH=os.defpath, **HIDDEN, **NOWHERE)
     tempfile.tempdir = site.USER_BASE = site.USER_SITE = None
@@ -121,7 +123,23 @@ def _plain_world(target: Target) -> None:
     for module, names in CENSUS.items():
         for name in names:
             vars(module).pop(name, None)
-    forget(os.path.basename(scratch).encode())
+    theirs.clear()
+    while private:
+        forget(private.pop())
+
+
+def _private(names: set[str]) -> list[bytes]:
+    """Return those of some names that are paths on which guests need nothing: scratches, caches, what is the user's.
+
+    The longest is the last one. A path on which modules or libraries have been loaded stays.
+    """
+    paths = {name for name in names if name.count("/") > 1 and name != os.defpath}
+    loaded = [os.path.abspath(getattr(module, "__file__", None) or "/") for module in list(sys.modules.values())]
+    loaded += [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable, *site.getsitepackages()]
+    private = [os.fsencode(path) for path in paths if not any(one.startswith(path.rstrip("/")) for one in loaded)]
+    # The allocator writes over the beginning of what is freed, and leaves the rest.
+    rests = [path[lost:] for path in private for lost in OVERWRITTEN if len(path) - lost >= LEAST_REST]
+    return sorted([*private, *rests], key=len)
 
 
 def _forget_first_variables() -> None:

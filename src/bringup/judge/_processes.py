@@ -48,6 +48,7 @@ def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[s
         "TMPDIR": scratch,
         "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
         "OMP_NUM_THREADS": "1",
+        "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # else the number of the processor stands in each thread's memory
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # each process registers the devices of its own making

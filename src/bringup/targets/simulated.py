@@ -106,8 +106,8 @@ class SimulatedTarget(TargetDefaults):
         return copy_seconds(self.chip, copies, nbytes, pieces)
 
     def environment(self) -> Mapping[str, str]:
-        """Name the profile to Triton's plug-in."""
-        return {"BRINGUP_VPE": self.chip_file}
+        """Name the profile to Triton's plug-in; where libraries lie, a guest would see by who runs it."""
+        return {"BRINGUP_VPE": self.chip_file, "LD_LIBRARY_PATH": os.pathsep.join(_folders_of_libraries())}
 
     def triton_target(self) -> tuple[str, str | int, int]:
         """The profile's name is the architecture."""
@@ -185,3 +185,16 @@ def _generated_rules(chip: Profile) -> tuple[str, ...]:
             "results: results are right with them or without."
         )
     return tuple(found)
+
+
+def _folders_of_libraries() -> list[str]:
+    """Return those of `LD_LIBRARY_PATH` that this process has loaded something from: without them Python may not start.
+
+    A chip that is simulated needs no driver.
+    """
+    named = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if folder]
+    try:
+        loaded = Path("/proc/self/maps").read_text(encoding="utf-8")
+    except OSError:
+        return named
+    return [folder for folder in named if f" {folder.rstrip('/')}/" in loaded]

@@ -48,6 +48,13 @@ def apply(limits: Limits, others: int, worker: int) -> None:
         resource.RLIMIT_CPU: CPU_SECONDS,
         resource.RLIMIT_FSIZE: size,
         resource.RLIMIT_MSGQUEUE: 0,
+        # The same for all, whatever the user's own are: what they end, tells which these were.
+        resource.RLIMIT_MEMLOCK: 0,
+        resource.RLIMIT_NICE: 0,
+        resource.RLIMIT_RTPRIO: 0,
+        resource.RLIMIT_RTTIME: 0,
+        resource.RLIMIT_SIGPENDING: 0,
+        resource.RLIMIT_DATA: cap,
         resource.RLIMIT_NOFILE: OPEN_FILES,
         resource.RLIMIT_NPROC: others + limits.processes + THREADS_BESIDE,
         resource.RLIMIT_AS: cap,

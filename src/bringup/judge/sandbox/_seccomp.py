@@ -92,11 +92,12 @@ def _asked_of_what_is_open(which: int) -> list[Instruction]:
     second: list[Instruction] = [(LOAD, 0, 0, SECOND_ARGUMENT)]
     level: list[Instruction] = [(EQUAL, 1, 0, _allowed.SOL_SOCKET), (RETURN, 0, 0, ERRNO | EPERM)]
     option: list[Instruction] = [*second, *level, (LOAD, 0, 0, THIRD_ARGUMENT)]
-    kind: list[Instruction] = [*second, (AND, 0, 0, _allowed.SOCKET_TYPE)]
+    signal: list[Instruction] = [(LOAD, 0, 0, FIRST_ARGUMENT), (EQUAL, 0, 1, _allowed.INIT)]
+    signal += [(RETURN, 0, 0, ERRNO | EPERM), (LOAD, 0, 0, THIRD_ARGUMENT)]
     return [
         *_one_of(_number(_allowed.FCNTL, which), second, _allowed.FCNTL_COMMANDS),
         *_one_of(_number(_allowed.GETSOCKOPT, which), option, _allowed.SOCKET_OPTIONS),
-        *_one_of(_number(_allowed.SOCKETPAIR, which), kind, _allowed.SOCKET_TYPES),
+        *_one_of(_number(_allowed.TGKILL, which), signal, _allowed.ENDING_SIGNALS),
     ]
 
 

@@ -50,7 +50,7 @@ def imported() -> None:
 
 
 def forget(name: bytes) -> None:
-    """Overwrite a name that was drawn for this process wherever it lies in its memory, freed memory too.
+    """Overwrite a name with zeros wherever it lies in this process's memory, freed memory too.
 
     Nobody may use the name afterwards, in whatever it was part of. It must be one that nothing else can be.
     """
@@ -68,5 +68,5 @@ def forget(name: bytes) -> None:
         while at is not None and at < end:
             at = libc.memmem(ctypes.c_void_p(at), ctypes.c_size_t(end - at), ctypes.c_void_p(needle), len(name))
             if at is not None:
-                ctypes.memset(at, ord("x"), len(name))
+                ctypes.memset(at, 0, len(name))
     ctypes.memset(needle, 0, len(name))
