@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import resource
@@ -19,8 +20,8 @@ import pytest
 
 from bringup.judge._guest import Guest
 from bringup.judge.calling import Caller
+from bringup.judge.sandbox import _kernel, _privileges, _seccomp, ask, copies
 from bringup.judge.sandbox import _start as start_module
-from bringup.judge.sandbox import ask, copies
 
 pytestmark = [pytest.mark.slow, pytest.mark.own_servers]
 
@@ -184,6 +185,38 @@ def test_the_code_is_what_it_says(machine: str) -> None:
         words = struct.unpack(f"<{len(code) // 4}I", code)
         assert [(word >> 5) & 0xFFFF for word in words if word & 0xFFE0001F == 0xD2800008] == [212, 220, 57]
         assert words[-1] == 0xD65F03C0
+
+
+def test_a_copy_that_cannot_be_had_ends_nothing() -> None:
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            ours.close()
+            _no_new_processes()
+            os._exit(7 if copies(theirs) is None else 8)
+        finally:
+            os._exit(1)
+    theirs.close()
+    for _ in range(3):
+        reading, writing = os.pipe()
+        ask(ours, [writing])
+        os.close(writing)
+        assert os.read(reading, 1) == b""  # nobody has it
+        os.close(reading)
+    ours.close()
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+
+def _no_new_processes() -> None:
+    """Have clone(2) fail as it does where there are too many processes."""
+    number = 56 if os.uname().machine == "x86_64" else 220
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | 11), (0x06, 0, 0, 0x7FFF0000)]
+    code = b"".join(struct.pack("=HBBI", *step) for step in steps)
+    _privileges.no_new_privileges()
+    structure = _seccomp._Program(len(steps), code)
+    arguments = (ctypes.c_long(1), ctypes.c_long(0), ctypes.byref(structure))
+    assert _kernel.libc().syscall(ctypes.c_long(_kernel.number("seccomp")), *arguments) == 0
 
 
 def test_a_name_is_forgotten_wherever_it_lies() -> None:

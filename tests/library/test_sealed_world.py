@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,9 @@ def wrapper(self, other, *, alpha=1, out):
         "variables": sorted(os.environ.items()), "paths": sys.path, "arguments": sys.argv, "all": sys.orig_argv,
         "command": read("/proc/self/cmdline"), "from": read("/proc/self/environ"), "limits": limits,
         "folder": os.getcwd(), "files": told(os.listdir, "."), "root": told(os.listdir, "/"),
-        "modules": sorted(sys.modules), "threads": threading.active_count(),
+        "modules": sorted(sys.modules),
+        "lie": sorted(str(getattr(module, "__file__", None)) for module in list(sys.modules.values())),
+        "threads": threading.active_count(),
         "host": [os.uname(), told(socket.gethostname)],
         "flags": str(sys.flags), "open": descriptors(),
         "caches": sorted(sys.path_importer_cache), "python": [sys.executable, sys._base_executable], "mask": mask,
@@ -128,8 +131,9 @@ def use(
 @pytest.mark.slow
 def test_where_a_wrapper_is_used_is_not_to_be_seen(tmp_path: Path) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": TELLS}).path
-    plug = tmp_path / "plug"
-    plug.mkdir()
+    # The user's own folder of modules ends as all such folders do.
+    plug = tmp_path / "plug" / os.path.relpath(sysconfig.get_path("purelib"), sys.prefix)
+    plug.mkdir(parents=True)
     usual = use(library, tmp_path / "one", {})
     other = use(
         library, tmp_path / "other place",

@@ -73,7 +73,10 @@ def test_arguments_decide_on_sockets_and_clones(machine: str) -> None:
 def test_a_guest_may_make_exactly_the_listed_calls(machine: str) -> None:
     which = MACHINES.index(machine)
     allowed = {numbers[which] for numbers in _allowed.ALLOWED.values()} - {None}
-    looked_at = (_allowed.FCNTL, _allowed.GETSOCKOPT, _allowed.TGKILL, _allowed.FUTEX, _allowed.CLOCK_NANOSLEEP)
+    looked_at = (
+        _allowed.FCNTL, _allowed.GETSOCKOPT, _allowed.TGKILL, _allowed.MMAP, _allowed.WAIT4, _allowed.WAITID,
+        _allowed.FUTEX, _allowed.CLOCK_NANOSLEEP,
+    )  # fmt: skip
     special = {numbers[which] for numbers in (*looked_at, _seccomp.CLONE)}
     assert not special & allowed
     for number in {*range(600), *range(1 << 10, 1 << 12)} - special - {_seccomp.CLONE3[which]}:
@@ -101,9 +104,23 @@ def test_a_guest_sends_signals_by_which_it_ends_and_none_to_init(machine: str) -
     for signal in range(65):
         answer = run(machine, _allowed.TGKILL[which], 2, 7, signal, blind=True)
         assert answer == (ALLOW if signal in (4, 5, 6, 7, 8, 11) else ERRNO | EPERM)
-        assert run(machine, _allowed.TGKILL[which], 1, 1, signal, blind=True) == ERRNO | EPERM
+        for other in (0, 1, 3, 4096):
+            assert run(machine, _allowed.TGKILL[which], other, other, signal, blind=True) == ERRNO | EPERM
         for number in {62: 129, 200: 130}.items():  # kill and tkill
             assert run(machine, number[which], 2, signal, blind=True) == ERRNO | EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_guest_has_pages_of_its_own_and_is_not_told_what_a_child_has_used(machine: str) -> None:
+    which = MACHINES.index(machine)
+    for flags, allowed in ((0x22, True), (0x4022, True), (0x40022, False), (0x54040022, False)):
+        answer = run(machine, _allowed.MMAP[which], 0, 4096, 3, flags, blind=True)
+        assert answer == (ALLOW if allowed else ERRNO | EPERM)
+    for used in (16, 1 << 40):
+        assert run(machine, _allowed.WAIT4[which], 3, 0, 0, used, blind=True) == ERRNO | EPERM
+        assert run(machine, _allowed.WAITID[which], 1, 3, 16, 4, used, blind=True) == ERRNO | EPERM
+    assert run(machine, _allowed.WAIT4[which], 3, 1 << 40, 0, 0, blind=True) == ALLOW
+    assert run(machine, _allowed.WAITID[which], 1, 3, 16, 4, 0, blind=True) == ALLOW
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -113,6 +130,7 @@ def test_a_guest_makes_nothing_that_is_counted_by_user(machine: str) -> None:
         "mlock2": (325, 284), "mlockall": (151, 230), "epoll_create1": (291, 20), "eventfd2": (290, 19),
         "inotify_init1": (294, 26), "timer_create": (222, 107), "rt_sigqueueinfo": (129, 138), "signalfd4": (289, 74),
         "rseq": (334, 293), "membarrier": (324, 283), "umask": (95, 166), "getgroups": (115, 158), "capget": (125, 90),
+        "clock_getres": (229, 114),
     }  # fmt: skip
     for name, numbers in calls.items():
         assert run(machine, numbers[MACHINES.index(machine)], blind=True) == ERRNO | EPERM, name

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import select
 import selectors
 import socket
 import struct
@@ -55,6 +57,19 @@ def send(sock: socket.socket, header: dict[str, Any], payloads: Sequence[bytes |
         raise DeadlineExceeded from error
     except OSError as error:
         raise Closed(str(error)) from error
+
+
+def readable(descriptors: Sequence[Any], seconds: float | None = None) -> list[Any]:
+    """Return those of some descriptors, or what has one, from which something can be read; [] after so many seconds.
+
+    Whatever their numbers are: select(2) knows none above 1023, and a user's program may have more files open.
+    """
+    waiting = select.poll()
+    by_number = {one if isinstance(one, int) else one.fileno(): one for one in descriptors}
+    for number in by_number:
+        waiting.register(number, select.POLLIN)
+    found = waiting.poll(None if seconds is None else max(0, math.ceil(seconds * 1000)))
+    return [by_number[number] for number, _ in found]
 
 
 def receive(sock: socket.socket, limit: int = 1 << 40) -> tuple[dict[str, Any], memoryview]:

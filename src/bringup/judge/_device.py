@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import time
@@ -158,7 +157,7 @@ class Device:
     def _receive(self, deadline: float) -> tuple[dict[str, Any], memoryview]:
         while True:
             remaining = deadline - time.monotonic()
-            if remaining <= 0 or not select.select([self.control], [], [], remaining)[0]:
+            if remaining <= 0 or not frames.readable([self.control], remaining):
                 raise DeviceLost("the device process does not answer", hangs=True)
             header, payload = self._frame()
             if "compile" not in header:

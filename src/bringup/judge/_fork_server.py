@@ -109,7 +109,7 @@ def _plain_world(target: Target) -> None:
     """
     theirs = set(_paths())
     kept = {name: os.environ[name] for name in (*GUESTS_KEEP, *target.environment()) if name in os.environ}
-    private = _private({*os.environ.values(), *theirs} - set(kept.values()))
+    said = {*os.environ.values(), *theirs} - set(kept.values())
     os.environ.clear()
     os.environ.update(kept, PATH=os.defpath, **HIDDEN, **NOWHERE)
     tempfile.tempdir = site.USER_BASE = site.USER_SITE = None
@@ -123,7 +123,9 @@ def _plain_world(target: Target) -> None:
     for module, names in CENSUS.items():
         for name in names:
             vars(module).pop(name, None)
+    private = _private(said)
     theirs.clear()
+    said.clear()
     while private:
         forget(private.pop())
 
@@ -131,15 +133,18 @@ def _plain_world(target: Target) -> None:
 def _private(names: set[str]) -> list[bytes]:
     """Return those of some names that are paths on which guests need nothing: scratches, caches, what is the user's.
 
-    The longest is the last one. A path on which modules or libraries have been loaded stays.
+    The longest is the last one. What is part of a path of a module, a library or the search path stays.
     """
     paths = {name for name in names if name.count("/") > 1 and name != os.defpath}
-    loaded = [os.path.abspath(getattr(module, "__file__", None) or "/") for module in list(sys.modules.values())]
-    loaded += [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable, *site.getsitepackages()]
-    private = [os.fsencode(path) for path in paths if not any(one.startswith(path.rstrip("/")) for one in loaded)]
+    loaded = [str(getattr(module, "__file__", None)) for module in list(sys.modules.values())]
+    loaded += [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable, *site.getsitepackages(), *sys.path]
+    with open("/proc/self/maps", "rb") as file:
+        loaded.append(os.fsdecode(file.read()))
+    every = os.fsencode("\n".join(loaded))
     # The allocator writes over the beginning of what is freed, and leaves the rest.
-    rests = [path[lost:] for path in private for lost in OVERWRITTEN if len(path) - lost >= LEAST_REST]
-    return sorted([*private, *rests], key=len)
+    whole = [os.fsencode(path.rstrip("/")) for path in paths]
+    rests = [path[lost:] for path in whole for lost in OVERWRITTEN if len(path) - lost >= LEAST_REST]
+    return sorted((part for part in {*whole, *rests} if part not in every), key=len)
 
 
 def _forget_first_variables() -> None:
@@ -197,7 +202,10 @@ def _guests(descriptors: list[int], sandbox: Sandbox, target: Target, folder: st
     os.environ.update(HIDDEN)
     import_all()
     if not sandbox.clock:  # a clock that goes on reads the counter
-        stop_counting_cycles()
+        try:
+            stop_counting_cycles()
+        except OSError as error:
+            sandbox = replace(sandbox, clock=f"the counter of cycles: {error.strerror or error}")
     guests = Guests(target)
     _plain_world(target)
     gc.freeze()
@@ -208,7 +216,8 @@ def _compiles(descriptors: list[int], sandbox: Sandbox, target: Target, folder: 
     from bringup.judge._worker import serve_compiles
 
     os.environ.update(HIDDEN)
-    take_up_the_clock()
+    if not sandbox.clock:
+        take_up_the_clock()
     world = survey(target.worker_paths, folder)
     serve_spawns(descriptors[0], replace(sandbox, world=world), lambda descriptor: serve_compiles(descriptor, target))
 
@@ -217,7 +226,8 @@ def _devices(descriptors: list[int], sandbox: Sandbox, target: Target, folder: s
     """Fork device processes, each for the life of a referee or until a fault breaks it."""
     requests = socket.socket(fileno=descriptors[0])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    take_up_the_clock()
+    if not sandbox.clock:
+        take_up_the_clock()
     while True:
         message, found, _, _ = socket.recv_fds(requests, 64, 1)
         if not message:

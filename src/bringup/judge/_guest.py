@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import tempfile
@@ -156,7 +155,7 @@ class Guest:
         data = b""
         watched = [self._status, self._out]
         while (remaining := deadline - time.monotonic()) > 0:
-            ready, _, _ = select.select(watched, [], [], remaining)
+            ready = frames.readable(watched, remaining)
             if self._out in ready and not self._drain():
                 watched.remove(self._out)  # the worker closed its output
             if self._status in ready:
@@ -168,7 +167,7 @@ class Guest:
 
     @staticmethod
     def _ready(descriptor: int) -> bool:
-        return bool(select.select([descriptor], [], [], 0)[0])
+        return bool(frames.readable([descriptor], 0))
 
     def trace(self) -> None:
         """Have a worker that gives no answer print where its Python code is; a guest has no clock to do it by."""
@@ -176,7 +175,7 @@ class Guest:
         deadline = time.monotonic() + TRACE_SECONDS
         printed = self.output_bytes
         while (remaining := deadline - time.monotonic()) > 0:
-            if select.select([self._out], [], [], remaining)[0] and not self._drain():
+            if frames.readable([self._out], remaining) and not self._drain():
                 return
             if self.output_bytes > printed:
                 deadline = min(deadline, time.monotonic() + TRACE_SECONDS / 10)  # the rest of it comes at once
@@ -198,10 +197,10 @@ class Guest:
     def _gone(self, seconds: float) -> bool:
         """Wait for the end of init: in a process-id namespace the last to end, after everything that it held."""
         if self._process is not None:
-            return bool(select.select([self._process], [], [], seconds)[0])
+            return bool(frames.readable([self._process], seconds))
         deadline = time.monotonic() + seconds
         while (remaining := deadline - time.monotonic()) > 0:
-            if select.select([self._status], [], [], remaining)[0] and not os.read(self._status, 4096):
+            if frames.readable([self._status], remaining) and not os.read(self._status, 4096):
                 return True
         return False
 

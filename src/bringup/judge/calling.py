@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from bringup.config import JudgeLimits
@@ -22,6 +23,7 @@ from bringup.device import frames
 from bringup.device.wire import HEAD, LARGEST, LARGEST_TEXT, Command
 from bringup.judge._compiling import Compiling
 from bringup.judge._device import Device as DeviceProcess
+from bringup.judge._device import DeviceFault
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore, kernels_folder, key_of
 from bringup.judge._processes import (
@@ -139,18 +141,34 @@ class Caller:
         Each in a process of its own: one that a text has taken over would answer for the next one.
         """
         with self._lock:
+            answer: tuple[dict[str, Any], bytes] = self._from_new_processes(lambda: self._compiled(request))
+            return answer
+
+    def _compiled(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        assert self._compiling is not None
+        compiling = self._compiling
+        try:
+            return compiling.answer(request)
+        finally:
+            compiling.close()
+
+    def _from_new_processes(self, ask: Callable[[], Any]) -> Any:
+        """Ask something of the processes; once more, of new ones, where the old ones are gone."""
+        self.start()
+        try:
+            return ask()
+        except (SandboxFault, DeviceFault, OSError):
+            self.close()
             self.start()
-            assert self._compiling is not None
-            try:
-                return self._compiling.answer(request)
-            finally:
-                self._compiling.close()
+            return ask()
 
     def device(self) -> DeviceProcess:
         """Start a device process, as the judge has them. Raises DeviceFault, JudgeFault."""
         with self._lock:
-            self.start()
-            return DeviceProcess(self._spawners["devices"], self.compile)
+            made: DeviceProcess = self._from_new_processes(
+                lambda: DeviceProcess(self._spawners["devices"], self.compile)
+            )
+            return made
 
     def key(self, request: dict[str, Any]) -> str:
         """The key under which what a text is compiled to is kept."""

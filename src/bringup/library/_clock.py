@@ -7,7 +7,6 @@ told. A kernel that goes from one argument to the next by its distance finds the
 
 from __future__ import annotations
 
-import select
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -91,7 +90,7 @@ class Followed:
     def _answer(self) -> dict[str, Any]:
         deadline = time.monotonic() + SECONDS
         while (left := deadline - time.monotonic()) > 0:
-            ready, _, _ = select.select([self._stream, self._device.control], [], [], left)
+            ready = frames.readable([self._stream, self._device.control], left)
             if self._stream in ready:
                 return frames.receive(self._stream)[0]
             if ready:

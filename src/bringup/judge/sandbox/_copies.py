@@ -23,17 +23,17 @@ MOST = 8  # descriptors that come with a message
 #
 #   again: message->msg_controllen = room; *(size_t *)message->msg_control = 0
 #          n = recvmsg(socket, message, 0); if n == -EINTR, again; if n != 1, return -1
-#          n = clone(SIGCHLD, 0, 0, 0, 0); if n == 0, return 0; if n < 0, return -1
+#          n = clone(SIGCHLD, 0, 0, 0, 0); if n == 0, return 0; none can be had: the asker sees it
 #          close all descriptors in message->msg_control; again
 CODE = {
     "x86_64": bytes.fromhex(
         "5341544155415689fb4989f44989d54d896c2428498b44242048c7000000000089df4c89e631d2b82f0000000f054883f8fc74db4883f801"
-        "7541bf1100000031f631d24531d24531c0b8380000000f054885c0742a7824498b4424204c8b304983ee044983fe107ca6498b442420428b"
+        "7541bf1100000031f631d24531d24531c0b8380000000f054885c0742a9090498b4424204c8b304983ee044983fe107ca6498b442420428b"
         "3c30b8030000000f05ebe44883c8ff415e415d415c5bc3"
     ),
     "aarch64": bytes.fromhex(
         "f353bea9f55b01a9f303002af40301aaf50302aa951600f9891240f93f0100f9e003132ae10314aa020080d2881a80d2010000d41f1000b1"
-        "e0feff541f0400f1a1020054200280d2010080d2020080d2030080d2040080d2881b80d2010000d41f0000f1a00100546b010054891240f9"
+        "e0feff541f0400f1a1020054200280d2010080d2020080d2030080d2040080d2881b80d2010000d41f0000f1a00100541f2003d5891240f9"
         "360140f9d61200d1df4200f1cbfcff54891240f9206976b8280780d2010000d4f9ffff1700008092f55b41a9f353c2a8c0035fd6"
     ),
 }
@@ -91,7 +91,7 @@ def copies(server: socket.socket) -> list[int] | None:
     code = CODE.get(_kernel.machine())
     if code is None:
         return _plain_copies(server)
-    page = mmap.mmap(-1, mmap.PAGESIZE)
+    page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     page.write(code)
     at = ctypes.addressof(ctypes.c_char.from_buffer(page))
     result = _kernel.libc().mprotect(ctypes.c_void_p(at), ctypes.c_size_t(mmap.PAGESIZE), READ | EXECUTE)
@@ -113,7 +113,10 @@ def _plain_copies(server: socket.socket) -> list[int] | None:
         message, descriptors, _, _ = socket.recv_fds(server, 1, MOST)
         if not message:
             return None
-        if os.fork() == 0:
-            return descriptors
+        try:
+            if os.fork() == 0:
+                return descriptors
+        except OSError:  # none can be had: the asker sees its descriptors closed
+            pass
         for descriptor in descriptors:
             os.close(descriptor)

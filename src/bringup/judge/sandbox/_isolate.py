@@ -10,6 +10,7 @@ that come back with every worker: no protection is missing silently.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import posix
@@ -299,6 +300,7 @@ class _Init:
                 _mounts.without_proc()
                 facts.on["proc"] = "not there"
         self._drop_privileges()
+        die_with_parent()  # where numbers of processes are shared, nothing else ends it with its init
         if blind:
             random.seed(0)  # a fork seeds it anew
         else:
@@ -393,9 +395,12 @@ def _counts_by_namespace() -> bool:
 
 def _keep_only(*descriptors: int) -> list[int]:
     """Close every descriptor but the given ones, which are moved to 3, 4, ...; standard input becomes /dev/null."""
-    high = [os.dup2(d, 900 + i) for i, d in enumerate(descriptors)]
-    os.closerange(3, 900)
-    os.closerange(900 + len(high), 65536)
+    high = [fcntl.fcntl(d, fcntl.F_DUPFD, 3 + len(descriptors)) for d in descriptors]
+    at = 3
+    for d in sorted(high):
+        os.closerange(at, d)
+        at = d + 1
+    os.closerange(at, 65536)
     moved = [os.dup2(d, 3 + i, inheritable=False) for i, d in enumerate(high)]
     for d in high:
         os.close(d)

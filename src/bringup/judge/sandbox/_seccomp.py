@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import struct
 
 from bringup.judge.sandbox import _allowed, _kernel
@@ -48,14 +49,15 @@ EPERM, ENOSYS, ETIMEDOUT, AF_UNIX = 1, 38, 110, 1
 # Instructions of the classic packet filter, and the fields of struct seccomp_data.
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # the low halves of arguments: both machines are little-endian
-SECOND_ARGUMENT, THIRD_ARGUMENT, FOURTH_ARGUMENT = 24, 32, 40
+SECOND_ARGUMENT, THIRD_ARGUMENT, FOURTH_ARGUMENT, FIFTH_ARGUMENT = 24, 32, 40, 48
+WORKER = 2  # the number of a process that its init has forked first
 ALLOW, ERRNO, KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 SET_MODE_FILTER, FLAG_SPEC_ALLOW = 1, 4
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 
 
-def program(machine: str, *, blind: bool = False) -> list[Instruction]:
-    """Return the filter for `x86_64` or `aarch64`; `blind`: for guests."""
+def program(machine: str, *, blind: bool = False, own: int = WORKER) -> list[Instruction]:
+    """Return the filter for `x86_64` or `aarch64`; `blind`: for a guest, whose process has the number `own`."""
     which = _kernel.ARCHITECTURES.index(machine)
     calls = _allowed.ALLOWED if blind else FORBIDDEN
     named = sorted(numbers[which] or 0 for numbers in calls.values() if numbers[which] is not None)
@@ -72,7 +74,7 @@ def program(machine: str, *, blind: bool = False) -> list[Instruction]:
     code += [(EQUAL, 0, 4, CLONE[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
     code += [(ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
     if blind:
-        code += _asked_of_what_is_open(which) + _waits(which)
+        code += _asked_of_what_is_open(which) + _of_itself(which, own) + _waits(which)
     else:
         code += [(EQUAL, 0, 4, SOCKET[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
         code += [(EQUAL, 1, 0, AF_UNIX), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
@@ -92,13 +94,29 @@ def _asked_of_what_is_open(which: int) -> list[Instruction]:
     second: list[Instruction] = [(LOAD, 0, 0, SECOND_ARGUMENT)]
     level: list[Instruction] = [(EQUAL, 1, 0, _allowed.SOL_SOCKET), (RETURN, 0, 0, ERRNO | EPERM)]
     option: list[Instruction] = [*second, *level, (LOAD, 0, 0, THIRD_ARGUMENT)]
-    signal: list[Instruction] = [(LOAD, 0, 0, FIRST_ARGUMENT), (EQUAL, 0, 1, _allowed.INIT)]
-    signal += [(RETURN, 0, 0, ERRNO | EPERM), (LOAD, 0, 0, THIRD_ARGUMENT)]
     return [
         *_one_of(_number(_allowed.FCNTL, which), second, _allowed.FCNTL_COMMANDS),
         *_one_of(_number(_allowed.GETSOCKOPT, which), option, _allowed.SOCKET_OPTIONS),
-        *_one_of(_number(_allowed.TGKILL, which), signal, _allowed.ENDING_SIGNALS),
     ]
+
+
+def _of_itself(which: int, own: int) -> list[Instruction]:
+    """Signals, memory and ends of children: to itself, of its own, and without what they have used."""
+    refuse: Instruction = (RETURN, 0, 0, ERRNO | EPERM)
+    allow: Instruction = (RETURN, 0, 0, ALLOW)
+    signal: list[Instruction] = [(LOAD, 0, 0, FIRST_ARGUMENT), (EQUAL, 1, 0, own), refuse, (LOAD, 0, 0, THIRD_ARGUMENT)]
+    memory: list[Instruction] = [(LOAD, 0, 0, FOURTH_ARGUMENT), (ANY_BIT, 0, 1, _allowed.MAP_HUGETLB), refuse, allow]
+
+    def null(argument: int) -> list[Instruction]:
+        halves = (argument, argument + 4)
+        return [step for half in halves for step in ((LOAD, 0, 0, half), (EQUAL, 1, 0, 0), refuse)] + [allow]
+
+    code = _one_of(_number(_allowed.TGKILL, which), signal, _allowed.ENDING_SIGNALS)
+    for numbers, body in (
+        (_allowed.MMAP, memory), (_allowed.WAIT4, null(FOURTH_ARGUMENT)), (_allowed.WAITID, null(FIFTH_ARGUMENT)),
+    ):  # fmt: skip
+        code += [(EQUAL, 0, len(body), _number(numbers, which)), *body]
+    return code
 
 
 def _waits(which: int) -> list[Instruction]:
@@ -131,17 +149,17 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def assembled(*, blind: bool = False) -> tuple[int, bytes]:
+def assembled(*, blind: bool = False, own: int = WORKER) -> tuple[int, bytes]:
     """Return the number of seccomp(2) and this machine's filter as the kernel reads it. Raises OSError."""
     number = _kernel.number("seccomp")  # refuses an unknown architecture before anything else
     return number, b"".join(
-        struct.pack("=HBBI", *instruction) for instruction in program(_kernel.machine(), blind=blind)
+        struct.pack("=HBBI", *instruction) for instruction in program(_kernel.machine(), blind=blind, own=own)
     )
 
 
 def install(*, blind: bool = False) -> None:
     """Put the filter on this thread and all that it starts; needs no_new_privs. Raises OSError."""
-    number, code = assembled(blind=blind)
+    number, code = assembled(blind=blind, own=os.getpid() if blind else WORKER)
     structure = _Program(len(code) // 8, code)
     # Without FLAG_SPEC_ALLOW older kernels also switch off the processor's speculation: slower, and no use here.
     arguments = (ctypes.c_long(SET_MODE_FILTER), ctypes.c_long(FLAG_SPEC_ALLOW), ctypes.byref(structure))

@@ -11,6 +11,7 @@ import mmap
 import os
 import posix
 import re
+import struct
 
 from bringup.judge.sandbox import _kernel, _timeless
 
@@ -34,6 +35,8 @@ def begin() -> str:
         _timeless.stop_the_clock()
     except OSError as error:
         return str(error.strerror or error)
+    except (ValueError, LookupError, struct.error) as error:  # a vDSO of another make
+        return str(error)
     return ""
 
 
@@ -59,7 +62,7 @@ def forget(name: bytes) -> None:
     page = mmap.mmap(-1, mmap.PAGESIZE)  # of its own, so that it is not found while it is looked for
     page.write(name)
     needle = ctypes.addressof(ctypes.c_char.from_buffer(page))
-    with open("/proc/self/maps", encoding="utf-8") as file:
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
         maps = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) rw[^\[\n]*(\[\w+)?", file.read(), re.MULTILINE)
     for first, last, special in maps:
         at, end = int(first, 16), int(last, 16)

@@ -96,7 +96,7 @@ def _asking(machine: str) -> dict[str, bytes]:
 
 def _maps() -> list[tuple[str, int, int]]:
     """What the kernel has mapped by itself: name, first address, end."""
-    with open("/proc/self/maps", encoding="utf-8") as file:
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
         found = re.finditer(r"^([0-9a-f]+)-([0-9a-f]+) .* (\[\w+\])$", file.read(), re.MULTILINE)
     return [(match[3], int(match[1], 16), int(match[2], 16)) for match in found]
 
