@@ -78,7 +78,7 @@ class Rig:
 def _parent(requests: socket.socket, target: str) -> None:
     """What `judge._fork_server` does for the role `run`, without a sandbox."""
     from bringup.judge import _fork_server, _worker
-    from bringup.judge.sandbox import die_with_parent
+    from bringup.judge.sandbox import Sandbox, World, die_with_parent
     from bringup.targets import Target, get_target
 
     def told(control: socket.socket, target: Target, run: Any = _fork_server._device) -> None:
@@ -104,7 +104,7 @@ def _parent(requests: socket.socket, target: str) -> None:
             die_with_parent()
             try:
                 if message == b"spawner":
-                    _fork_server._devices(found, None, chosen, "/")  # type: ignore[arg-type]
+                    _fork_server._devices(found, Sandbox(World(())), chosen, "/")
                 else:
                     _worker.serve_compiles(found[0], chosen)
             finally:

@@ -32,7 +32,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def system_call(number, *arguments):
     result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments])
-    return None if result < 0 else result
+    return None if result < 0 and ctypes.get_errno() in (1, 110) else (result, ctypes.get_errno())
 
 
 def wrapper(x):
@@ -49,8 +49,9 @@ WAYS = {
         "libc.time.restype = ctypes.c_long\n    libc.gettimeofday(said, None), libc.clock_gettime(6, said)\n"
         "    found = libc.time(None) + sum(said)"
     ),
-    "a pipe": "found = os.fstat(os.pipe()[0]).st_mtime",
-    "a socket": "found = os.fstat(socket.socketpair()[0].fileno()).st_ctime",
+    "a pipe": "found = os.fstat(1).st_mtime",
+    "a socket": "found = os.fstat(3).st_ctime",
+    "what is open and no file": "found = os.fstat(0).st_atime",
     "a file": "os.close(os.open('f', os.O_CREAT | os.O_RDWR))\n    found = os.stat('f').st_mtime",
     "a device": "found = os.stat('/dev/null').st_atime",
     "a sleep until long ago": "found = system_call(SLEEP, 0, 1, ended, 0)",
