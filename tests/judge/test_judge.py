@@ -258,7 +258,7 @@ HOSTILE = {
         "wrong",
         "elements differ",
     ),
-    "kills everything": ("import os\ndef wrapper(x):\n    os.kill(-1, 9)\n", "raised", "No such process"),
+    "kills everything": ("import os\ndef wrapper(x):\n    os.kill(-1, 9)\n", "raised", "Operation not permitted"),
     "module loop": ("while True:\n    pass\n", "timed_out", ""),
     "module exit": ("import os\nos._exit(7)\n", "crashed", "exit code 7"),
     "system exit": ("import sys\ndef wrapper(x):\n    sys.exit(0)\n", "raised", "SystemExit"),
@@ -349,13 +349,12 @@ OBJECTS = "objects = _imp.create_builtin(importlib.util.find_spec('gc')).get_obj
 async def test_no_data_is_in_the_guests_memory(pool: Bench) -> None:
     """Neither as an object nor behind the handles: what lies there is not even readable."""
     source = (
-        "import _imp, ctypes, importlib.util, os\n"
+        "import _imp, ctypes, importlib.util\n"
         "def wrapper(x):\n"
         f"    {OBJECTS}\n"
         "    tensors = [o for o in objects if isinstance(o, torch.Tensor) and o.numel() == 4]\n"
-        "    reader, writer = os.pipe()\n"
         "    libc = ctypes.CDLL(None, use_errno=True)\n"
-        "    sent = libc.write(writer, ctypes.c_void_p(0x500000000000), ctypes.c_size_t(1))\n"
+        "    sent = libc.write(1, ctypes.c_void_p(0x500000000000), ctypes.c_size_t(1))\n"
         "    raise ValueError([{t.device.type for t in tensors}, sent, ctypes.get_errno()])\n"
     )
     assert "ValueError: [{'vpe'}, -1, 14]" in (await judged(pool, source)).summary  # EFAULT
