@@ -124,16 +124,17 @@ class Caller:
     def _guest(self, stream: socket.socket) -> Guest:
         """Fork a guest; once more, from new processes, where the old ones are gone."""
         bounds = {"memory_mb": self.limits.memory_mb, "processes": self.limits.processes}
-        for again in (True, False):
-            self.start()
+
+        def fork() -> Guest:
             assert self._scratch is not None
-            try:
-                return Guest(self._spawners["guests"], bounds, self.limits.output_kb, self._scratch.name, stream)
-            except (SandboxFault, OSError) as fault:
-                self.close()
-                if not again:
-                    raise JudgeFault(f"no guest can be had: {fault}") from None
-        raise AssertionError("unreachable")
+            return Guest(self._spawners["guests"], bounds, self.limits.output_kb, self._scratch.name, stream)
+
+        try:
+            guest: Guest = self._from_new_processes(fork)
+        except (SandboxFault, OSError) as fault:
+            self.close()
+            raise JudgeFault(f"no guest can be had: {fault}") from None
+        return guest
 
     def compile(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         """Compile a text: facts and binary, or `log` and `short` of the refusal.

@@ -306,12 +306,15 @@ class Rerunner:
                 limit is not None or not tensor.is_floating_point()
                 for (_, tensor), limit in zip(_codec.tensors_of(case.answer(), ""), case.limits.outputs, strict=True)
             )
-            outputs = [tensor for _, tensor in _codec.tensors_of(case.answer(), "")]
-            return plain is not None and limited and (not finite or _finite(outputs)) and case.agrees(plain)
+            return plain is not None and limited and (not finite or self.finite(case)) and case.agrees(plain)
         except EnvironmentFault:
             raise
         except Exception:  # whatever the reference raises on values that a guard has made
             return False
+
+    def finite(self, case: CaseJudge) -> bool:
+        """Whether the reference's result is."""
+        return _finite(tensor for _, tensor in _codec.tensors_of(case.answer(), ""))
 
     def told(self, family: str) -> bool:
         """Whether the suite's prompts speak of a family of tests."""

@@ -7,15 +7,35 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bringup.judge.guards._redraw import Redraw
+
 if TYPE_CHECKING:
     import torch
 
     from bringup.judge._case import CaseJudge
+    from bringup.judge._outcome import Outcome
     from bringup.judge.guards._rerun import Rerunner
 
 MOST_MADE = 1 << 20  # elements of all that the reference makes on its way
 MOST_RESULT = 1 << 16
 ONE_STEP = ("exact", "rounding")  # classes of operators whose infinities are those of the exact results
+
+
+class Resized(Redraw):
+    """A guard that makes tensors of other sizes."""
+
+    most = 1 << 14
+
+    def takes(self, case: CaseJudge) -> bool:
+        """Whether a case has tensors to resize: none without elements, which would stay so."""
+        return super().takes(case) and all(
+            tensor.numel() or case.is_out(number) for number, (_, tensor) in enumerate(case.tensors)
+        )
+
+    def found(self, rerun: Rerunner, made: CaseJudge, what: str) -> Outcome | None:
+        """Nothing is said of speed here."""
+        outcome = super().found(rerun, made, what)
+        return None if outcome is not None and outcome.kind == "timed_out" else outcome
 
 
 def given_sizes(case: CaseJudge) -> list[tuple[int, ...]]:

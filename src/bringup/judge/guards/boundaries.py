@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bringup.judge._named import Named, around
 from bringup.judge.guards import _resized
-from bringup.judge.guards._redraw import TRIES, Redraw
+from bringup.judge.guards._redraw import TRIES
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +31,7 @@ MODERATE = 1e4  # values of operands of operators that may take them for an amou
 SHAPES = 3  # that are tried for one draw and case
 
 
-class Boundaries(Redraw):
+class Boundaries(_resized.Resized):
     """More calls at the numbers that stand in the candidate's source, and right beside them, as the seed draws it.
 
     A source that treats some sizes or values differently says from which number on. A dimension, or all elements of
@@ -46,7 +46,6 @@ class Boundaries(Redraw):
     )
     misses = "numbers that come about by computing; conditions on several of them; other arguments than tensors' sizes"
     advice = "each branch must be right up to its bound, at it and beyond it; the numbers in your source are tested"
-    most = 1 << 14
 
     def __init__(self) -> None:
         """What is drawn hangs on the source."""
@@ -65,12 +64,6 @@ class Boundaries(Redraw):
                 return found
         return None
 
-    def takes(self, case: CaseJudge) -> bool:
-        """Whether a case has tensors to change: none without elements, which would stay so."""
-        return super().takes(case) and all(
-            tensor.numel() or case.is_out(number) for number, (_, tensor) in enumerate(case.tensors)
-        )
-
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
         """Tensors that are alike can have any size: such cases first, or at last where one length is drawn."""
         found = [case for case in super().ordered(cases, chance, what) if _shapes(case)]
@@ -82,11 +75,6 @@ class Boundaries(Redraw):
         if not rerun.free(case):
             return None
         return self._of_values(rerun, case, chance) if what in VALUES else self._of_size(rerun, case, what, chance)
-
-    def found(self, rerun: Rerunner, made: CaseJudge, what: str) -> Outcome | None:
-        """Nothing is said of speed here."""
-        outcome = super().found(rerun, made, what)
-        return None if outcome is not None and outcome.kind == "timed_out" else outcome
 
     def _of_size(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
         from bringup.judge import _grown
@@ -148,9 +136,9 @@ def sizes(names: Named, chance: random.Random) -> Iterator[tuple[str, int]]:
         known = [number for number in group if isinstance(number, int) and LEAST <= number <= MOST]
         queues = []
         for number in chance.sample(known, len(known)):
-            around = [(kind, number + by) for kind in (LENGTH, ELEMENTS) for by in BESIDE]
-            around = [one for one in around if one[0] == ELEMENTS or one[1] <= LONGEST]
-            queues.append(chance.sample(around, len(around)))
+            near = [(kind, number + by) for kind in (LENGTH, ELEMENTS) for by in BESIDE]
+            near = [one for one in near if one[0] == ELEMENTS or one[1] <= LONGEST]
+            queues.append(chance.sample(near, len(near)))
         drawn |= dict.fromkeys(one for turn in itertools.zip_longest(*queues) for one in turn if one is not None)
     yield from itertools.islice(drawn, SIZES)
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bringup.judge.guards import _resized
-from bringup.judge.guards._redraw import Redraw
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +30,7 @@ MOVES = ("", MAGNITUDES, RANGE)
 VALUES = 3  # laws that are tried where the first gives no answer that can be compared
 
 
-class Everyday(Redraw):
+class Everyday(_resized.Resized):
     """More calls for each dtype with tensors of several blocks whose values follow laws, as the seed draws it.
 
     Size, layout, rank and `out=` are crossed: a call may have several of these at once. Each law has a whole tensor in
@@ -47,7 +46,6 @@ class Everyday(Redraw):
     )
     misses = "other laws; a law of a whole tensor in one dtype alone; three unusual ways at once"
     advice = "compute every element by the same formula, whatever its block, shape, layout and `out=`"
-    most = 1 << 14
 
     def __init__(self) -> None:
         """Cases that cannot be made large are tried once."""
@@ -66,12 +64,6 @@ class Everyday(Redraw):
             if (found := self.sweep(rerun, of_dtype)) is not None:
                 return found
         return None
-
-    def takes(self, case: CaseJudge) -> bool:
-        """Whether a case has tensors to make larger: none without elements, which would stay so."""
-        return super().takes(case) and all(
-            tensor.numel() or case.is_out(number) for number, (_, tensor) in enumerate(case.tensors)
-        )
 
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
         """A few cases of which none has been found to stay small."""
@@ -109,11 +101,6 @@ class Everyday(Redraw):
         if not axis:
             self._small.add(id(case))
         return None
-
-    def found(self, rerun: Rerunner, made: CaseJudge, what: str) -> Outcome | None:
-        """Nothing is said of speed here."""
-        outcome = super().found(rerun, made, what)
-        return None if outcome is not None and outcome.kind == "timed_out" else outcome
 
 
 def planned(dtypes: Sequence[str], chance: random.Random) -> dict[str, list[tuple[str, str]]]:

@@ -108,7 +108,7 @@ class Numbers(Redraw):
             return self._near(rerun, case, what, chance)
         if what in SAFE and (rerun.kind(case) not in SAFE[what] or rerun.of_degree(case)):
             return None
-        if what not in OVERFLOWING and not _computes_finite(case):
+        if what not in OVERFLOWING and not rerun.finite(case):
             return None  # times less it would be finite, for who computes it in that order
         places = _places(rerun, case, _is_whole if what in WHOLE else _is_number)
         if not places or (what in WHOLE and not _takes_whole(case)):
@@ -198,12 +198,6 @@ class Numbers(Redraw):
 def _is_finite(what: str, kind: str) -> bool:
     """Whether results must be finite: at a pole only the sign of a zero would be asked, which sums of numbers lose."""
     return what not in SPECIAL or (SPECIAL[what] == 0 and kind not in SAFE["infinity"])
-
-
-def _computes_finite(case: CaseJudge) -> bool:
-    from bringup.judge import _codec
-
-    return all(bool(t.isfinite().all()) for _, t in _codec.tensors_of(case.answer(), "") if t.is_floating_point())
 
 
 def _defaults(rerun: Rerunner) -> dict[str, float | int]:
