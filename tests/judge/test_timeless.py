@@ -16,7 +16,7 @@ from judge_bench import Bench
 from bringup.candidate import Candidate
 from bringup.config import JudgeConfig
 from bringup.judge import _processes
-from bringup.judge.sandbox import _allowed, _kernel, stop_the_clock, take_up_the_clock
+from bringup.judge.sandbox import _allowed, _isolate, _kernel, stop_the_clock, take_up_the_clock
 from bringup.suites import get_suite
 from bringup.verdict import Verdict
 
@@ -93,6 +93,8 @@ async def test_the_clock_is_said_to_be_stopped(judge: Bench) -> None:
     if "files" not in facts["on"] or facts["on"]["files"] != "not there":
         pytest.skip("this system grants no mount namespace")
     assert facts["on"]["clock"] == "stopped"
+    drawn = _isolate.addresses_are_drawn()  # of this process: where personality may ask, a guest's are not
+    assert facts["on"].get("addresses") == "not drawn" or (drawn and "personality" in facts["missing"]["addresses"])
 
 
 @pytest.mark.parametrize("way", WAYS)

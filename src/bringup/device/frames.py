@@ -85,20 +85,6 @@ def _announced(header: int, payload: int, limit: int) -> str:
     return f"{header} and {payload} bytes announced, {MAX_HEADER} and {limit} allowed"
 
 
-def receive_line(sock: socket.socket) -> bytes:
-    """Receive one line from a blocking socket; raises Closed at the end of the stream."""
-    data = b""
-    while not data.endswith(b"\n"):
-        try:
-            chunk = sock.recv(65536)
-        except OSError as error:
-            raise Closed(str(error)) from error
-        if not chunk:
-            raise Closed("end of stream")
-        data += chunk
-    return data
-
-
 def _exactly(sock: socket.socket, size: int) -> memoryview:
     buffer = bytearray(size)
     view, got = memoryview(buffer), 0
@@ -120,6 +106,8 @@ class Channel:
         """Wrap `sock`; a frame larger than `limit` bytes is refused."""
         self.sock = sock
         self.limit = limit
+        self.over = False
+        """Whether the worker has ended: what it has sent is there, and nothing comes behind it."""
         self._buffer = bytearray()
 
     def receive(
@@ -138,6 +126,9 @@ class Channel:
                 frame = self._take()
                 if frame is not None:
                     return frame
+                if self.over:
+                    self._fill(socket.MSG_DONTWAIT)
+                    continue
                 remaining = deadline() - time.monotonic()
                 if remaining <= 0:
                     raise DeadlineExceeded
@@ -147,9 +138,9 @@ class Channel:
                     elif not drains[key.fd]():
                         selector.unregister(key.fd)
 
-    def _fill(self) -> None:
+    def _fill(self, flags: int = 0) -> None:
         try:
-            chunk = self.sock.recv(1 << 20)
+            chunk = self.sock.recv(1 << 20, flags)
         except OSError as error:
             raise Closed(str(error)) from error
         if not chunk:

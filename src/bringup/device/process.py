@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import select
 import socket
 import struct
@@ -55,8 +56,8 @@ class DeviceProcess:
         return self.machine.memory.describe(address)  # each guest has its own
 
     def serve(self) -> None:
-        """Say that the device is ready, and answer until the referee closes its socket."""
-        frames.send(self.control, {"ready": True})
+        """Say that the device is ready, and by what number, and answer until the referee closes its socket."""
+        frames.send(self.control, {"ready": True, "pid": os.getpid()})
         while True:
             while self.waiting:
                 self._message(*self.waiting.popleft())

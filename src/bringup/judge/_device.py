@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import socket
@@ -40,17 +39,18 @@ class Device:
         self.compile = compile
         self.memory_kills = memory_kills()
         self.control, theirs = socket.socketpair()
-        try:
-            socket.send_fds(spawner, [b"device"], [theirs.fileno()])
-            theirs.close()
-            self.pid = int(json.loads(frames.receive_line(spawner))["pid"])
-            header, _ = self._receive(time.monotonic() + START_SECONDS)
-        except (OSError, frames.Closed, DeviceLost) as error:
-            self.control.close()
-            raise DeviceFault(f"the device process did not start: {error}") from error
-        if "fault" in header:
-            self.control.close()
-            raise DeviceFault(str(header["fault"]))
+        with contextlib.ExitStack() as held:
+            held.callback(self.control.close)  # then a process that has been forked ends
+            try:
+                with theirs:
+                    socket.send_fds(spawner, [b"device"], [theirs.fileno()])
+                header, _ = self._receive(time.monotonic() + START_SECONDS)
+            except (OSError, DeviceLost) as error:
+                raise DeviceFault(f"the device process did not start: {error}") from error
+            if "fault" in header:
+                raise DeviceFault(str(header["fault"]))
+            self.pid = int(header["pid"])
+            held.pop_all()
 
     @property
     def fd(self) -> int:

@@ -232,8 +232,7 @@ def _devices(descriptors: list[int], sandbox: Sandbox, target: Target, folder: s
         message, found, _, _ = socket.recv_fds(requests, 64, 1)
         if not message:
             return
-        pid = os.fork()
-        if pid == 0:
+        if os.fork() == 0:
             requests.close()
             die_with_parent()
             try:
@@ -243,7 +242,6 @@ def _devices(descriptors: list[int], sandbox: Sandbox, target: Target, folder: s
             finally:
                 os._exit(0)
         os.close(found[0])
-        requests.sendall(json.dumps({"pid": pid}).encode() + b"\n")
 
 
 def _device(control: socket.socket, target: Target) -> None:

@@ -38,42 +38,57 @@ class Guest:
 
         `stream`, its end of the device's command stream, is handed over first.
         """
-        self.scratch = tempfile.mkdtemp(prefix="worker-", dir=root)
         self._keep = output_kb << 10
         self._output = bytearray()
         self.output_bytes = 0
         self._memory_kills = memory_kills()
-        ours, theirs = socket.socketpair()
-        out_read, out_write = os.pipe()
-        status_read, status_write = os.pipe()
-        given, giving = os.pipe()
-        os.write(giving, json.dumps(Limits(**limits).to_json()).encode())
-        scratch = os.open(self.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._out, self._status = out_read, status_read
-        os.set_blocking(out_read, False)
-        self.sock = ours
-        self._process: int | None = None
-        try:
-            ask(spawner, [theirs.fileno(), out_write, status_write, scratch, given])
-        except OSError as error:
-            self._forget()
-            raise SandboxFault(f"the process that forks workers has ended: {error}") from None
-        finally:
-            theirs.close()
-            for descriptor in (scratch, out_write, status_write, given, giving):
-                os.close(descriptor)
-        answer = answered(status_read)
-        if answer is None or "fault" in answer:
-            self._forget()
-            raise SandboxFault("the process that forks a worker has ended" if answer is None else answer["fault"])
-        self.pid: int = answer["pid"]
-        self._process = _pidfd(self.pid)
-        self.isolation: Any = answer["isolation"]  # which protections are on, which are missing and why
-        self.channel = frames.Channel(ours, limits["memory_mb"] << 20)
         self.ended: dict[str, Any] | None = None
+        with contextlib.ExitStack() as held:  # whatever interrupts this, nothing of it stays
+            self.scratch = tempfile.mkdtemp(prefix="worker-", dir=root)
+            held.callback(remove_tree, self.scratch)
+            self.sock, self._out, self._status = self._asked(held, spawner, Limits(**limits))
+            answer = answered(self._status)
+            if answer is None or "fault" in answer:
+                raise SandboxFault("the process that forks a worker has ended" if answer is None else answer["fault"])
+            self.pid: int = answer["pid"]
+            self._process = _pidfd(self.pid)
+            if self._process is not None:
+                held.callback(os.close, self._process)
+            self.isolation: Any = answer["isolation"]  # which protections are on, which are missing and why
+            self._held = held.pop_all()
+        self.channel = frames.Channel(self.sock, limits["memory_mb"] << 20)
         if stream is not None:
             with contextlib.suppress(OSError):  # of a process that is dead already; the next read says so
-                socket.send_fds(ours, [b"s"], [stream.fileno()])
+                socket.send_fds(self.sock, [b"s"], [stream.fileno()])
+
+    def _asked(
+        self, held: contextlib.ExitStack, spawner: socket.socket, limits: Limits
+    ) -> tuple[socket.socket, int, int]:
+        """Ask for a worker; return our ends of its socket, its output and the pipe that tells its end."""
+        with contextlib.ExitStack() as lent:
+            ours, theirs = socket.socketpair()
+            held.callback(ours.close)
+            lent.callback(theirs.close)
+            ends = [theirs.fileno()]
+            read = []
+            for _ in range(2):
+                reading, writing = os.pipe()
+                held.callback(os.close, reading)
+                lent.callback(os.close, writing)
+                read.append(reading)
+                ends.append(writing)
+            ends.append(os.open(self.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            lent.callback(os.close, ends[-1])
+            given, giving = os.pipe()
+            lent.callback(os.close, given)
+            with open(giving, "wb") as pipe:
+                pipe.write(json.dumps(limits.to_json()).encode())
+            os.set_blocking(read[0], False)
+            try:
+                ask(spawner, [*ends, given])
+            except OSError as error:
+                raise SandboxFault(f"the process that forks workers has ended: {error}") from None
+            return ours, read[0], read[1]
 
     @property
     def pids(self) -> list[int]:
@@ -85,15 +100,7 @@ class Guest:
 
     def __exit__(self, *exc: object) -> None:
         self.kill()
-        self._forget()
-
-    def _forget(self) -> None:
-        if self._process is not None:
-            os.close(self._process)
-        self.sock.close()
-        os.close(self._out)
-        os.close(self._status)
-        remove_tree(self.scratch)
+        self._held.close()
 
     def send(self, header: dict[str, Any], payloads: Any, deadline: float) -> None:
         """Send a request; raises Closed or DeadlineExceeded.
@@ -115,7 +122,15 @@ class Guest:
         `meanwhile` maps other descriptors to what is called when they are readable; `extra` gives the seconds by
         which that has moved the deadline.
         """
-        return self.channel.receive(lambda: deadline + extra(), {self._out: self._drain, **(meanwhile or {})})
+        drains = {self._out: self._drain, **(meanwhile or {})}
+        if self._process is not None and not self.channel.over:
+            drains[self._process] = self._has_ended
+        return self.channel.receive(lambda: deadline + extra(), drains)
+
+    def _has_ended(self) -> bool:
+        """Not by the end of its socket alone: a process that another thread forked meanwhile may hold that open."""
+        self.channel.over = True
+        return False
 
     def _drain(self) -> bool:
         """Read what the worker printed, keep its beginning and end; False at the end of the stream."""
@@ -162,7 +177,9 @@ class Guest:
                 chunk = os.read(self._status, 4096)
                 data += chunk
                 if not chunk:
-                    return dict(json.loads(data)) if data else {}
+                    return {}
+                with contextlib.suppress(ValueError):  # the rest is to come
+                    return dict(json.loads(data))
         return {"alive": True}
 
     @staticmethod

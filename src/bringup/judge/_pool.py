@@ -19,7 +19,14 @@ from bringup.config import DEVICES
 from bringup.judge._contents import JobRefused, TargetRef, local_operator, local_target, suite_ref
 from bringup.judge._device_modes import VARIABLES, device_modes
 from bringup.judge._kernels import kernels_folder, user_cache
-from bringup.judge._processes import ForkServer, JudgeFault, Slot, SlotLost, process_environment
+from bringup.judge._processes import (
+    ForkServer,
+    JudgeFault,
+    Slot,
+    SlotLost,
+    last_line,
+    process_environment,
+)
 from bringup.judge._scratch import Scratch
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import JudgeJob, Progress, Replayed, ReplayJob
@@ -134,6 +141,10 @@ class JudgePool:
                     if last:
                         raise
             raise AssertionError("unreachable")
+        except JudgeFault as fault:
+            slot.broken = True
+            said = last_line(self._parents["run"].log)  # its services write there why they ended
+            raise JudgeFault(f"{fault} ({said})" if said else str(fault)) from fault
         except BaseException:
             slot.broken = True  # cancelled or failed in the middle of an exchange
             raise

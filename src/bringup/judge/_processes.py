@@ -153,9 +153,17 @@ class JudgeFault(EnvironmentFault):
 
 def start_failure(code: int, log: str) -> JudgeFault:
     """Return the error for a fork server that has ended while it was starting; `log`: its file."""
-    said = Path(log).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    said = last_line(log)
     text = f"the judge's fork server ended with code {code} while importing torch and Triton"
-    return JudgeFault(f"{text}: {said[-1]}" if said else text)
+    return JudgeFault(f"{text}: {said}" if said else text)
+
+
+def last_line(log: str) -> str:
+    """Return the last line that a file has, "" where it has none or is not there."""
+    with contextlib.suppress(OSError):
+        said = Path(log).read_text(encoding="utf-8", errors="replace").strip()
+        return said.rpartition("\n")[2]
+    return ""
 
 
 class SlotLost(Exception):

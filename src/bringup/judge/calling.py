@@ -29,6 +29,7 @@ from bringup.judge._kernels import KernelStore, kernels_folder, key_of
 from bringup.judge._processes import (
     START_SECONDS,
     JudgeFault,
+    last_line,
     process_environment,
     server_command,
     service,
@@ -40,6 +41,7 @@ from bringup.judge.sandbox import SandboxFault, ask
 
 CHUNK = 1 << 20
 GRACE_SECONDS = 2.0
+LOG = "run.log"  # of the fork server, in the scratch
 SERVICES = ("guests", "compiles", "devices")
 Answer = tuple[dict[str, Any], bytes]
 
@@ -93,6 +95,7 @@ class Caller:
         self.toolchain = get_target(target).toolchain()
         self._variables = get_target(target).environment()
         self._scratch: Scratch | None = None
+        self._control: socket.socket | None = None
         self._spawners: dict[str, socket.socket] = {}
         self._compiling: Compiling | None = None
         self._lock = threading.RLock()
@@ -132,8 +135,7 @@ class Caller:
         try:
             guest: Guest = self._from_new_processes(fork)
         except (SandboxFault, OSError) as fault:
-            self.close()
-            raise JudgeFault(f"no guest can be had: {fault}") from None
+            raise JudgeFault(f"no guest can be had: {fault}{self._said()}") from None
         return guest
 
     def compile(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -154,14 +156,22 @@ class Caller:
             compiling.close()
 
     def _from_new_processes(self, ask: Callable[[], Any]) -> Any:
-        """Ask something of the processes; once more, of new ones, where the old ones are gone."""
+        """Ask something of the processes; once more, of new ones in the place of those that are gone."""
         self.start()
         try:
             return ask()
         except (SandboxFault, DeviceFault, OSError):
-            self.close()
+            self._drop_ended()
             self.start()
             return ask()
+
+    def _drop_ended(self) -> None:
+        """Forget services that have ended; all of them with the server. Calls of other threads go on in the others."""
+        if self._control is not None and frames.readable([self._control], 0):
+            self.close()
+        for name, spawner in list(self._spawners.items()):
+            if frames.readable([spawner], 0):  # nothing is ever said there but its end
+                self._spawners.pop(name).close()
 
     def device(self) -> DeviceProcess:
         """Start a device process, as the judge has them. Raises DeviceFault, JudgeFault."""
@@ -183,18 +193,24 @@ class Caller:
     def start(self) -> None:
         """Start the processes, if they do not run; raises JudgeFault."""
         with self._lock:
-            if self._spawners:
-                return
-            self._scratch = Scratch()
-            control, self._finalizer = self._server()
+            if self._control is None:
+                self._scratch = Scratch()
+                self._control, self._finalizer = self._server()
+                self._compiling = Compiling(
+                    self.toolchain, (), self.limits.compile_seconds, self._store, {}, self._compiler
+                )
             for name in SERVICES:
-                near, far = socket.socketpair()
-                ask(control, [far.fileno()], service(name))
-                far.close()
-                self._spawners[name] = near
-            self._compiling = Compiling(
-                self.toolchain, (), self.limits.compile_seconds, self._store, {}, self._compiler
-            )
+                if name not in self._spawners:
+                    near, far = socket.socketpair()
+                    with far:
+                        ask(self._control, [far.fileno()], service(name))
+                    self._spawners[name] = near
+
+    def _said(self) -> str:
+        """The last line that the fork server and its services have written, for a message."""
+        assert self._scratch is not None
+        said = last_line(os.path.join(self._scratch.name, LOG))
+        return f" ({said})" if said else ""
 
     def _compiler(self) -> Guest:
         assert self._scratch is not None
@@ -204,7 +220,7 @@ class Caller:
     def _server(self) -> tuple[socket.socket, Any]:
         assert self._scratch is not None
         environment = process_environment(self._scratch.name, self._folder, self._variables)
-        log = os.path.join(self._scratch.name, "run.log")
+        log = os.path.join(self._scratch.name, LOG)
         ours, theirs = socket.socketpair()
         started: list[Any] = []
         ready = threading.Event()
@@ -245,8 +261,9 @@ class Caller:
     def close(self) -> None:
         """End all processes; safe to call twice. A later call starts them again."""
         with self._lock:
-            if not self._spawners:
+            if self._control is None:
                 return
+            self._control = None
             if self._compiling is not None:
                 self._compiling.close()
                 self._compiling = None
@@ -265,7 +282,7 @@ class Caller:
             self._finalizer.detach()
         if self._scratch is not None:
             self._scratch.leave()
-        self._spawners, self._compiling, self._scratch = {}, None, None
+        self._control, self._spawners, self._compiling, self._scratch = None, {}, None, None
 
 
 class Session:

@@ -10,6 +10,7 @@ that come back with every worker: no protection is missing silently.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
@@ -17,6 +18,7 @@ import posix
 import random
 import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,8 +35,9 @@ POLL_SECONDS = 0.02
 AWAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGUSR1)
 PROTECTIONS = (
     "processes", "signals", "proc", "files", "scratch", "network", "privileges", "system calls", "limits", "memory",
-    "clock",
+    "clock", "addresses",
 )  # fmt: skip
+OF_GUESTS = ("clock", "addresses")  # what the others need not have
 NAMESPACED = {
     "processes": "process-id namespace",
     "signals": "process-id namespace",
@@ -42,6 +45,7 @@ NAMESPACED = {
 }
 Body = Callable[[int], None]
 HOST = b"guest"
+ADDR_NO_RANDOMIZE = 0x0040000
 
 
 def warm_up() -> None:
@@ -188,6 +192,8 @@ class _Init:
                 self._become_worker(output, tell, ready, directory)
                 body(sock)
                 os._exit(0)
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
             finally:
                 os._exit(110)
         for descriptor in (sock, output, tell, ready):
@@ -299,6 +305,10 @@ class _Init:
             with contextlib.suppress(OSError):
                 _mounts.without_proc()
                 facts.on["proc"] = "not there"
+        if blind and addresses_are_drawn():
+            facts.refuse("addresses", "drawn: personality is refused")
+        elif blind:
+            facts.on["addresses"] = "not drawn"
         self._drop_privileges()
         die_with_parent()  # where numbers of processes are shared, nothing else ends it with its init
         if blind:
@@ -320,7 +330,7 @@ class _Init:
         if blind:
             self._clock()
         for name in PROTECTIONS:
-            if name not in facts.on and name not in facts.refused and name != "clock":
+            if name not in facts.on and name not in facts.refused and name not in OF_GUESTS:
                 facts.refuse(name, facts.refused.get("namespaces", "not available"))
 
     def _clock(self) -> None:
@@ -362,6 +372,12 @@ class _Init:
         self.facts.on.setdefault("proc", "Landlock")
         if version >= _landlock.SCOPES:
             self.facts.on.setdefault("signals", "Landlock")
+
+
+def addresses_are_drawn() -> bool:
+    """Whether the kernel has drawn where this process's memory lies: personality(2)."""
+    persona = int(_kernel.libc().personality(ctypes.c_ulong(0xFFFFFFFF)))  # asks, and sets nothing
+    return persona == -1 or not persona & ADDR_NO_RANDOMIZE
 
 
 def home_in(scratch: str) -> None:
