@@ -12,14 +12,11 @@ import torch
 from bringup_testkit import MAXIMUM
 from judge_bench import Bench
 
-from bringup.candidate import Candidate
 from bringup.config import NO_CACHE, JudgeConfig
 from bringup.judge import _grown
 from bringup.judge._named import around, named
 from bringup.judge.guards import IDS
 from bringup.judge.guards.boundaries import ELEMENTS, LENGTH, LONGEST, planted, sizes
-from bringup.suites import get_suite
-from bringup.verdict import Verdict
 
 SEEDS = (1, 2)
 KERNEL = MAXIMUM.replace("16", "1024")
@@ -42,23 +39,13 @@ async def judge() -> AsyncIterator[Bench]:
         yield pool
 
 
-async def judged(pool: Bench, source: str, dtype: str, seed: int, without: tuple[str, ...] = ()) -> Verdict:
-    # OpInfo's own cases alone, of a suite that tells of more than these.
-    own = get_suite("opinfo:alone").operator("maximum").case_counts
-    cases = {name: tuple(range(own[name])) for name in ("float32", dtype)}
-    return await pool.candidate(
-        Candidate(source=source), get_suite("opinfo").operator("maximum"), cases=cases, fresh_seed=seed,
-        without_guards=without,
-    )  # fmt: skip
-
-
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("what", WRONG)
 async def test_what_is_wrong_at_a_number_of_the_source_is_found(judge: Bench, what: str) -> None:
     flag, change, dtype = WRONG[what]
     source = KERNEL.replace("flag = FLAG", f"flag = {flag}").replace("CHANGE", change) + "\nLIMIT = 3000\n"
     for seed in SEEDS:
-        verdict = await judged(judge, source, dtype, seed, tuple(other for other in IDS if other != "boundaries"))
+        verdict = await judge.maximum(source, dtype, seed, tuple(other for other in IDS if other != "boundaries"))
         assert (verdict.kind, verdict.guard) == ("wrong", "boundaries"), f"{seed}: {verdict.summary}"
         assert "your source names" in verdict.summary
 
@@ -68,7 +55,7 @@ async def test_what_is_wrong_at_a_number_of_the_source_is_found(judge: Bench, wh
 async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
     source = KERNEL.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")
     for seed in SEEDS:
-        verdict = await judged(judge, source, dtype, seed)
+        verdict = await judge.maximum(source, dtype, seed)
         assert verdict.passed, f"{seed}: {verdict.summary}"
         assert verdict.environment.reruns["boundaries"]["runs"] >= 5
 

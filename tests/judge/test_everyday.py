@@ -12,13 +12,10 @@ import torch
 from bringup_testkit import MAXIMUM
 from judge_bench import Bench
 
-from bringup.candidate import Candidate
 from bringup.config import NO_CACHE, JudgeConfig
 from bringup.judge import _grown, _laws
 from bringup.judge.guards import IDS
 from bringup.judge.guards.everyday import MANY, MIXED, NORMAL, OUT, THREE, planned
-from bringup.suites import get_suite
-from bringup.verdict import Verdict
 
 SEEDS = (1, 2)
 KERNEL = MAXIMUM.replace("16", "1024").replace(
@@ -53,16 +50,6 @@ async def judge() -> AsyncIterator[Bench]:
         yield pool
 
 
-async def judged(pool: Bench, source: str, dtype: str, seed: int, without: tuple[str, ...] = ()) -> Verdict:
-    # OpInfo's own cases alone, of a suite that tells of more than these.
-    own = get_suite("opinfo:alone").operator("maximum").case_counts
-    cases = {name: tuple(range(own[name])) for name in ("float32", dtype)}
-    return await pool.candidate(
-        Candidate(source=source), get_suite("opinfo").operator("maximum"), cases=cases, fresh_seed=seed,
-        without_guards=without,
-    )  # fmt: skip
-
-
 @pytest.mark.halved
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("what", WRONG)
@@ -70,9 +57,9 @@ async def test_what_is_wrong_for_usual_data_is_found(judge: Bench, what: str) ->
     flag, change, dtype = WRONG[what]
     source = KERNEL.replace("flag = FLAG", f"flag = {flag}").replace("CHANGE", change or "pass")
     for seed in SEEDS:
-        verdict = await judged(judge, source, dtype, seed, tuple(other for other in IDS if other != "everyday"))
+        verdict = await judge.maximum(source, dtype, seed, tuple(other for other in IDS if other != "everyday"))
         assert (verdict.kind, verdict.guard) == ("wrong", "everyday"), f"{seed}: {verdict.summary}"
-    assert (await judged(judge, source, dtype, SEEDS[0], ("everyday",))).passed
+    assert (await judge.maximum(source, dtype, SEEDS[0], ("everyday",))).passed
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -80,7 +67,7 @@ async def test_what_is_wrong_for_usual_data_is_found(judge: Bench, what: str) ->
 async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
     source = KERNEL.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")
     for seed in SEEDS:
-        verdict = await judged(judge, source, dtype, seed)
+        verdict = await judge.maximum(source, dtype, seed)
         assert verdict.passed, f"{seed}: {verdict.summary}"
         assert verdict.environment.reruns["everyday"]["runs"] >= 5
 

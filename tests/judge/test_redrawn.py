@@ -9,11 +9,9 @@ import pytest_asyncio
 from bringup_testkit import MAXIMUM
 from judge_bench import Bench
 
-from bringup.candidate import Candidate
 from bringup.config import NO_CACHE, JudgeConfig
 from bringup.judge.guards import IDS
 from bringup.suites import get_suite
-from bringup.verdict import Verdict
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -61,16 +59,6 @@ async def judge() -> AsyncIterator[Bench]:
         yield pool
 
 
-async def judged(pool: Bench, source: str, dtype: str, seed: int, without: tuple[str, ...] = ()) -> Verdict:
-    # OpInfo's own cases alone, of a suite that tells of more than these.
-    own = get_suite("opinfo:alone").operator("maximum").case_counts
-    cases = {name: tuple(range(own[name])) for name in ("float32", dtype)}
-    return await pool.candidate(
-        Candidate(source=source), get_suite("opinfo").operator("maximum"), cases=cases, fresh_seed=seed,
-        without_guards=without,
-    )  # fmt: skip
-
-
 @pytest.mark.halved
 @pytest.mark.parametrize("what", WRONG)
 async def test_what_no_case_shows_is_drawn(judge: Bench, what: str) -> None:
@@ -78,12 +66,12 @@ async def test_what_no_case_shows_is_drawn(judge: Bench, what: str) -> None:
     source = MAXIMUM.replace("flag = FLAG", f"flag = {flag}").replace("CHANGE", change or "pass")
     others = tuple(other for other in IDS if other != guard)
     for seed in SEEDS:
-        verdict = await judged(judge, source, dtype, seed, others)
+        verdict = await judge.maximum(source, dtype, seed, others)
         assert (verdict.kind, verdict.guard) == ("wrong", guard), f"{seed}: {verdict.summary}"
         assert verdict.summary.startswith("with ")
         assert verdict.title in verdict.summary
         assert verdict.environment.reruns[guard]["runs"] >= 1
-    assert (await judged(judge, source, dtype, SEEDS[0], IDS)).passed
+    assert (await judge.maximum(source, dtype, SEEDS[0], IDS)).passed
 
 
 @pytest.mark.halved
@@ -91,17 +79,17 @@ async def test_what_no_case_shows_is_drawn(judge: Bench, what: str) -> None:
 async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
     source = MAXIMUM.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")
     for seed in SEEDS:
-        verdict = await judged(judge, source, dtype, seed)
+        verdict = await judge.maximum(source, dtype, seed)
         assert verdict.passed, f"{seed}: {verdict.summary}"
         assert all(verdict.environment.reruns[guard]["runs"] >= 2 for guard in ("relaid", "shared", "contents"))
 
 
 async def test_one_tensor_given_twice_is_one_object(judge: Bench) -> None:
     source = MAXIMUM.replace("flag = FLAG", "flag = input is other").replace("CHANGE", "pass")
-    verdict = await judged(judge, source, "float32", 1)
+    verdict = await judge.maximum(source, "float32", 1)
     assert (verdict.guard, verdict.title) == ("shared", "with one tensor given twice"), verdict.summary
     source = MAXIMUM.replace("flag = FLAG", "flag = out is input or out is other").replace("CHANGE", "pass")
-    verdict = await judged(judge, source, "float32", 1)
+    verdict = await judge.maximum(source, "float32", 1)
     assert (verdict.guard, verdict.title) == ("shared", "with an `out` that is an operand"), verdict.summary
 
 

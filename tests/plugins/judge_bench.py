@@ -9,6 +9,7 @@ from bringup.config import JudgeConfig
 from bringup.judge import JobTemplate
 from bringup.judge._pool import JudgePool
 from bringup.operators import Operator
+from bringup.suites import get_suite
 from bringup.verdict import Verdict
 
 
@@ -21,3 +22,12 @@ class Bench(JudgePool):
     async def candidate(self, candidate: Candidate, operator: Operator, **options: Any) -> Verdict:
         told = {name: options.pop(name, None) for name in ("progress", "tapes")}
         return await self.judge(self.template.job(candidate, operator, **options), **told)
+
+    async def maximum(self, source: str, dtype: str, seed: int, without: tuple[str, ...] = ()) -> Verdict:
+        """Judge a text of `maximum` in float32 and one more dtype: on OpInfo's own cases, of a suite that has more."""
+        own = get_suite("opinfo:alone").operator("maximum").case_counts
+        cases = {name: tuple(range(own[name])) for name in ("float32", dtype)}
+        operator = get_suite("opinfo").operator("maximum")
+        return await self.candidate(
+            Candidate(source=source), operator, cases=cases, fresh_seed=seed, without_guards=without
+        )
