@@ -78,7 +78,7 @@ NO_CACHE = "none"  # in the place of the folder of compiled kernels
 
 
 class JudgeLimits(Section):
-    """What one candidate may use."""
+    """What one candidate may use, and must stand."""
 
     case_seconds: float = Field(default=30.0, gt=0)  # wall time of one case
     candidate_seconds: float = Field(default=600.0, gt=0)  # wall time of all cases
@@ -86,6 +86,7 @@ class JudgeLimits(Section):
     processes: int = Field(default=64, ge=1)  # that the candidate may have at once
     output_kb: int = Field(default=64, ge=1)  # what is kept of stdout and stderr
     compile_seconds: float = Field(default=120.0, gt=0)  # for one kernel specialisation
+    rehearsals: int = Field(default=800, ge=60)  # calls that nothing runs for, by which its state is looked for
 
 
 class JudgeConfig(JudgeLimits):

@@ -12,6 +12,7 @@ from judge_bench import Bench
 
 from bringup.candidate import Candidate
 from bringup.config import NO_CACHE, JudgeConfig
+from bringup.judge import JobTemplate
 from bringup.judge._rehearsal import laid_out
 from bringup.judge.calling import Caller
 from bringup.judge.guards import IDS
@@ -236,6 +237,19 @@ async def test_honest_memories_pass(judge: Bench, what: str) -> None:
     verdict = await judged(judge, HONEST[what])
     assert verdict.passed, f"{verdict.kind} {verdict.guard}: {verdict.summary}"
     assert verdict.environment.reruns["rehearsed"]["runs"] >= 800
+
+
+@pytest.mark.parametrize(("wanted", "kind"), [(100, "passed"), (400, "cheated")])
+async def test_fewer_calls_may_be_asked_for(judge: Bench, wanted: int, kind: str) -> None:
+    source = with_number("calls = []\n", "calls.append(0)\n    grown = len(calls) > 300", "grown")
+    config = JudgeConfig(kernel_cache=NO_CACHE, rehearsals=wanted)
+    job = JobTemplate("vpe:pe64", config).job(
+        Candidate(source=source), get_suite("tiny").operator("double"), without_guards=OTHERS, fresh_seed=13
+    )
+    verdict = await judge.judge(job)
+    assert verdict.kind == kind, verdict.summary
+    if verdict.passed:
+        assert wanted <= verdict.environment.reruns["rehearsed"]["runs"] < wanted + 300
 
 
 # Right but in processes whose first call is of other sizes than any of the gate; no first call asks for what others do.

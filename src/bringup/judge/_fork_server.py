@@ -40,6 +40,7 @@ from bringup.judge.sandbox import (
     stop_counting_cycles,
     survey,
     take_up_the_clock,
+    use_huge_pages,
     warm_up,
 )  # fmt: skip
 from bringup.targets import Target, get_target
@@ -209,6 +210,7 @@ def _guests(descriptors: list[int], sandbox: Sandbox, target: Target, folder: st
     guests = Guests(target)
     _plain_world(target)
     gc.freeze()
+    use_huge_pages()  # not for compilers, which are forked more rarely: it takes 120 MB
     serve_spawns(descriptors[0], replace(sandbox, blind=True), guests.serve)
 
 

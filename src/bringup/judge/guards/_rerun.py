@@ -159,6 +159,11 @@ class Rerunner:
         """Seconds that one call may take."""
         return self._judging.job.limits.case_seconds
 
+    @property
+    def rehearsals(self) -> int:
+        """How many calls of a guest are rehearsed, where each asks for little."""
+        return self._judging.job.limits.rehearsals
+
     def late(self) -> bool:
         """Whether the candidate has had all of its time, and guards have had as much."""
         return time.monotonic() > self._judging.deadline + self._judging.job.limits.candidate_seconds

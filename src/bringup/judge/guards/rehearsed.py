@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 SIGNATURES = 24  # cases that are drawn
 REFUSALS = 3  # cases that PyTorch refuses
-CALLS = 800  # of the wrapper in all
 LINES = 4000  # that all calls may ask for: where each asks for much, there are fewer
 LEAST = 60  # of the calls are made, however much each asks for
 READ = 16  # lines that a read counts for
@@ -105,15 +104,15 @@ class Rehearsed(Rerun):
 
         places = rerun.places()
         broken = [made for one in drawn if (made := rerun.rehearsal_of(one, without_a_tensor(one.request)))]
-        calls, lines, most = 0, 0, FIRST
+        calls, lines, most, wanted = 0, 0, FIRST, rerun.rehearsals
         one = drawn[0]
-        while calls < CALLS and (lines < LINES or calls < LEAST):
+        while calls < wanted and (lines < LINES or calls < LEAST):
             if rerun.late():
                 return rerun.failed(self.id, "", Outcome("timed_out", NO_TIME), one.case), one.case
             # How many go out at once is a matter of time alone: which calls are made, and where, is not.
             batch: list[tuple[Rehearsal, RehearsedCall]] = []
             before, began = calls, time.monotonic()
-            while len(batch) < most and calls < CALLS and (lines < LINES or calls < LEAST):
+            while len(batch) < most and calls < wanted and (lines < LINES or calls < LEAST):
                 kind = chance.random()
                 if kind < BROKEN and broken:
                     other = chance.choice([*broken, one])
