@@ -141,30 +141,27 @@ class Clocked:
         job, referee = self.job, self.referee
         references = [baseline.name for baseline in job.against if not baseline.source]
         compiling = referee.compiling(self.assignment, lambda: referee.worker(job.limits))
+        device = referee.start_device(compiling.answer)
+        request = {
+            "tapes": [[name, len(tape)] for name, tape in tapes.items()],
+            "references": references,
+            "cache": str(cache_directory().parent),
+            "case": {"suite": job.judge.operator.suite, **known.model_dump()},
+            "timing": job.timing.model_dump(),
+            "memory": job.limits.memory_mb << 20,
+            "lock": referee.lock,
+            "diagnose": job.diagnose,
+        }
+        patience = COMPILE_SECONDS if COMPILE in references else job.limits.compile_seconds
+        until = deadline(job.timing, len(tapes) + len(references), patience) + WAIT_SECONDS
         try:
-            device = referee.start_device(compiling.answer)
-            request = {
-                "tapes": [[name, len(tape)] for name, tape in tapes.items()],
-                "references": references,
-                "cache": str(cache_directory().parent),
-                "case": {"suite": job.judge.operator.suite, **known.model_dump()},
-                "timing": job.timing.model_dump(),
-                "memory": job.limits.memory_mb << 20,
-                "lock": referee.lock,
-                "diagnose": job.diagnose,
-            }
-            patience = COMPILE_SECONDS if COMPILE in references else job.limits.compile_seconds
-            until = deadline(job.timing, len(tapes) + len(references), patience) + WAIT_SECONDS
-            try:
-                answer, data = device.measure(request, list(tapes.values()), until)
-            except DeviceLost:
-                referee.renew_device(compiling.answer)
-                raise
-            if answer["replace"]:
-                referee.renew_device(compiling.answer)
-            return answer, data
-        finally:
-            compiling.close()
+            answer, data = device.measure(request, list(tapes.values()), until)
+        except DeviceLost:
+            referee.renew_device(compiling.answer)
+            raise
+        if answer["replace"]:
+            referee.renew_device(compiling.answer)
+        return answer, data
 
     def _recheck(self, case: CaseJudge, answer: dict[str, Any], data: memoryview) -> Verdict | None:
         """Compare the results of each copy after the timed runs: they may differ in bits, as other sums do."""
@@ -218,10 +215,7 @@ class Clocked:
         with tempfile.TemporaryDirectory(dir=self.referee.scratch, prefix="player-") as folder:
             own = _read(os.path.join(self.folder, tape_name(case.inputs.case)))
             compiling = self.referee.compiling(self.assignment, lambda: self.referee.worker(self.job.limits))
-            try:
-                pack(Path(folder), own or b"", compiling.answer)
-            finally:
-                compiling.close()
+            pack(Path(folder), own or b"", compiling.answer)
             return diagnose(
                 Seen(
                     target=self.job.judge.target.name,

@@ -1,4 +1,8 @@
-"""Kernels for the device process: from the store, or from the compiler in a process of its own that is thrown away."""
+"""Kernels for the device process: from the store, or from the compiler in a process of its own that is thrown away.
+
+Each text has its own process, in the judge as in use: what one does to its process no other meets, and how long an
+answer takes says nothing of who asks.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,13 @@ from bringup.device import frames
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore, key_of
 from bringup.judge._outcome import Outcome
-from bringup.judge.faults import Ledger, fault_of, further_toolchain
+from bringup.judge.faults import Ledger, asserted, fault_of, further_toolchain
 
 REFUSALS_KEPT = 4096
 
 
 class Compiling:
-    """Compiles what one candidate sends. The compiler's process ends with the candidate."""
+    """Compiles what one candidate sends."""
 
     def __init__(
         self, toolchain: str, compile_for: Sequence[str], limit: float, store: KernelStore,
@@ -30,7 +34,6 @@ class Compiling:
         self._target, self._ledger = target, ledger
         self._toolchain, self._compile_for, self._limit = toolchain, compile_for, limit
         self._store, self._refused, self._start = store, refused, start
-        self._guest: Guest | None = None
         self.seconds = 0.0
         """Spent on compiling so far: no time of the candidate's."""
         self.counts: dict[str, int] = {}
@@ -96,27 +99,20 @@ class Compiling:
             self.seconds += time.monotonic() - began
 
     def _compile_once(self, target: str, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        deadline = time.monotonic() + self._limit
         text = {key: request.get(key) for key in ("text", "source", "options")}
-        try:
-            if self._guest is None:
-                self._guest = self._start()
-            self._guest.send({"target": target, **text}, (), deadline)
-            answer, binary = self._guest.receive(deadline)
-            return answer, bytes(binary)
-        except frames.DeadlineExceeded:
-            log = f"the compiler did not finish within {self._limit:g} s"
-        except (frames.Closed, frames.TooLarge):
-            assert self._guest is not None
-            log = f"the compiler crashed: {describe_end(self._guest.wait())}\n{self._guest.output}"
-        self.close()
-        return {"log": log, "short": last_line(log)}, b""
-
-    def close(self) -> None:
-        """End the compiling process."""
-        guest, self._guest = self._guest, None
-        if guest is not None:
-            guest.__exit__()
+        with self._start() as guest:
+            deadline = time.monotonic() + self._limit
+            try:
+                guest.send({"target": target, **text}, (), deadline)
+                answer, binary = guest.receive(deadline)
+                return answer, bytes(binary)
+            except frames.DeadlineExceeded:
+                short = log = f"the compiler did not finish within {self._limit:g} s"
+            except (frames.Closed, frames.TooLarge):
+                short = f"the compiler crashed: {describe_end(guest.wait())}"
+                # A guest is told this. What else the process has printed may be of files that the text names.
+                log = "\n".join([short, *asserted(guest.output)])
+        return {"log": log, "short": short}, b""
 
 
 def last_line(text: str) -> str:

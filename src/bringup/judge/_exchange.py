@@ -307,9 +307,8 @@ class Exchange:
         self.referee.renew_device(self.compiling.answer)
 
     def close(self) -> None:
-        """End guest and compiler; both start again where they are needed."""
+        """End the guest; it starts again where it is needed."""
         self.renew_guest()
-        self.compiling.close()
 
     def _close(self, guest: Guest | None) -> None:
         if guest is not None:

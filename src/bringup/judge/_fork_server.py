@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bringup.judge._processes import PATHS
+from bringup.judge._processes import PATHS, PROGRAMS
 from bringup.judge.sandbox import (
     Sandbox,
     SandboxFault,
@@ -44,6 +44,7 @@ from bringup.judge.sandbox import (
     warm_up,
 )  # fmt: skip
 from bringup.targets import Target, get_target
+from bringup.vpe import sources
 
 GUESTS_KEEP = (
     "OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE", "TORCH_DEVICE_BACKEND_AUTOLOAD", "LANG", "TZ", "PYTHONPATH",
@@ -73,6 +74,7 @@ def main(clock: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process decides
     target = get_target(spec)  # once for all children: a profile on disk may change or vanish under a run
     _warm_up(role, target)
+    sources.only_given()
     without = frozenset(filter(None, os.environ.get("BRINGUP_SANDBOX_WITHOUT", "").split(",")))
     sandbox = Sandbox(World(()), without, clock=clock)
     gc.collect()
@@ -187,9 +189,16 @@ def _warm_up(role: str, target: Target) -> None:
     warm_up()
 
 
+def _find_programs() -> None:
+    """Set `PATH` to the user's, in a service that no guest is a copy of."""
+    with contextlib.suppress(OSError), open(os.path.join(os.environ["HOME"], PROGRAMS), "rb") as file:
+        os.environ["PATH"] = os.fsdecode(file.read()) or os.defpath
+
+
 def _referee(descriptors: list[int], sandbox: Sandbox, target: Target, folder: str) -> None:
     from bringup.judge._referee import Referee
 
+    _find_programs()
     faulthandler.enable()  # PyTorch's own kernels run here: where one of them crashes is to be known
     main_end, guests, compiles, devices = (socket.socket(fileno=d) for d in descriptors)
     Referee(main_end, guests, compiles, devices, target).serve()
@@ -218,6 +227,7 @@ def _compiles(descriptors: list[int], sandbox: Sandbox, target: Target, folder: 
     from bringup.judge._worker import serve_compiles
 
     os.environ.update(HIDDEN)
+    _find_programs()
     if not sandbox.clock:
         take_up_the_clock()
     world = survey(target.worker_paths, folder)
@@ -228,6 +238,7 @@ def _devices(descriptors: list[int], sandbox: Sandbox, target: Target, folder: s
     """Fork device processes, each for the life of a referee or until a fault breaks it."""
     requests = socket.socket(fileno=descriptors[0])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    _find_programs()
     if not sandbox.clock:
         take_up_the_clock()
     while True:

@@ -22,13 +22,15 @@ from bringup.judge.sandbox import ask
 # Workers see these variables and no others: no key, token or path of the user's reaches a candidate. Guests see still
 # fewer (`_fork_server`): what differs between two processes of one user is no sign to go by.
 PASSED_ENVIRONMENT = (
-    "PATH",
     "LD_LIBRARY_PATH",
     "CUDA_VISIBLE_DEVICES",
     "ROCR_VISIBLE_DEVICES",
 )
 PASSED_FOLDERS = ("BRINGUP_VPE_DUMPS",)  # relative to where the program works, and nothing else is: servers start in /
 PATHS = "paths.json"  # in a fork server's home: where the process that starts it finds modules
+# Beside it: where it finds programs. Compilers, devices and profilers may need some; guests are copies of a server that
+# has never been told, for what is overwritten in memory has left its size there.
+PROGRAMS = "programs.txt"
 PADDING, BLOCK = "BRINGUP_PADDING", 1 << 13  # a variable that makes all variables together as long as such a block
 KEPT_OPERATORS = 8  # whose inputs and references a referee keeps in memory
 BUSY = "; the machine is busy or short of memory: use fewer jobs (`--jobs`), or end other work, and try again"
@@ -41,9 +43,11 @@ def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[s
     mine = _of_the_program()
     paths = [path for path in paths if path not in mine or _is_installed(path)]
     Path(scratch, PATHS).write_text(json.dumps(paths), encoding="utf-8")
+    Path(scratch, PROGRAMS).write_bytes(os.fsencode(os.environ.get("PATH", os.defpath)))
     variables = {
         **{name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ},
         **{name: os.path.abspath(os.environ[name]) for name in PASSED_FOLDERS if name in os.environ},
+        "PATH": os.defpath,
         "HOME": scratch,
         "TMPDIR": scratch,
         "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),

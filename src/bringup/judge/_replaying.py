@@ -32,8 +32,6 @@ def replay(referee: Referee, job: ReplayJob, assignment: Assignment) -> Replayed
     except DeviceLost as lost:
         referee.lose_device()
         return Replayed(about=about, error=str(lost))
-    finally:
-        compiling.close()
     if answer.pop("replace"):
         referee.lose_device()
     stopped = answer.pop("error")

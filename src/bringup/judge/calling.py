@@ -149,11 +149,7 @@ class Caller:
 
     def _compiled(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         assert self._compiling is not None
-        compiling = self._compiling
-        try:
-            return compiling.answer(request)
-        finally:
-            compiling.close()
+        return self._compiling.answer(request)
 
     def _from_new_processes(self, ask: Callable[[], Any]) -> Any:
         """Ask something of the processes; once more, of new ones in the place of those that are gone."""
@@ -264,9 +260,7 @@ class Caller:
             if self._control is None:
                 return
             self._control = None
-            if self._compiling is not None:
-                self._compiling.close()
-                self._compiling = None
+            self._compiling = None
             for one in self._spawners.values():
                 one.close()
             self._spawners.clear()

@@ -29,6 +29,14 @@ _PLACED = re.compile(r"^candidate\.py:\d+(?::\d+)?: error: ", re.MULTILINE)
 _ASSERTED = re.compile(r"Assertion [`'].*failed|UNREACHABLE executed|LLVM ERROR|PLEASE submit a bug report")
 _NAMED_PASS = re.compile(r"[Pp]ass ['\"`]([\w-]{4,})['\"`]")
 
+_SAID = re.compile(rf"^.*(?:{_ASSERTED.pattern}).*$", re.MULTILINE)
+
+
+def asserted(output: str) -> list[str]:
+    """The lines by which a compiler says, before it dies, what it holds to be impossible."""
+    return [line[:300] for line in _SAID.findall(output)][:8]
+
+
 ADVICE = (
     "This is a fault of the compiler, not a rule that the kernel breaks: {how}. The same step written in another way "
     "usually compiles: a loop over smaller blocks instead of one scan or sort, another block size, fewer warps "

@@ -8,7 +8,7 @@ import re
 
 from bringup.vpe.ir import Block, Func, Module, Op
 from bringup.vpe.profile import Profile
-from bringup.vpe.verify import Problem, where
+from bringup.vpe.verify import Problem, place
 
 _FORMS = (
     ("block_pointers", re.compile(r"tt\.make_tensor_ptr\b"), "tl.make_block_ptr"),
@@ -32,14 +32,14 @@ def check_addressing(text: str, profile: Profile) -> tuple[Module, list[Problem]
             continue
         for feature, pattern, shown in _FORMS:
             if pattern.search(line):
-                place = re.search(r"loc\((#\w+)\)\s*$", line)
-                found.append((feature, shown, place[1] if place else ""))
+                named = re.search(r"loc\((#\w+)\)\s*$", line)
+                found.append((feature, shown, named[1] if named else ""))
     public = re.search(r"tt\.func public @([\w.$]+)", text)
     module = Module({"kernel": Func(public[1] if public else "kernel", [], [], [], [Block()], True)}, locs, text)
     problems = []
     seen: set[tuple[object, ...]] = set()
     for feature, shown, loc in found:
-        key = (feature, *where(module, Op(shown, loc=loc))[:2])
+        key = (feature, *place(module, Op(shown, loc=loc)))
         if not getattr(profile.features, feature) and key not in seen:
             seen.add(key)
             allowed = [other for flag, _, other in _FORMS if getattr(profile.features, flag)]

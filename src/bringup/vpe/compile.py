@@ -13,6 +13,7 @@ from bringup.vpe.lower.evaluate import Unsupported
 from bringup.vpe.lower.functions import Calls
 from bringup.vpe.lower.kernel import lower
 from bringup.vpe.parse import ParseError, parse
+from bringup.vpe.shapes import check_shapes
 from bringup.vpe.verify import Problem, check, report
 
 
@@ -32,6 +33,7 @@ def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
     profile = state.profile_named(options.arch)
     try:
         module = parse(ttir)
+        check_shapes(module)
     except ParseError as error:
         text = f"vpe cannot read this TTIR: {error}"
         raise VpeCompileError(text, f"{text}\n{ttir}") from None

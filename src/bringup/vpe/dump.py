@@ -9,7 +9,6 @@ threads do not: so the programs that the other PEs had at that time run again, t
 from __future__ import annotations
 
 import json
-import linecache
 import os
 import time
 import uuid
@@ -20,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bringup.vpe import layout as L
-from bringup.vpe import memory, state
+from bringup.vpe import memory, sources, state
 from bringup.vpe.errors import VpeFault
 from bringup.vpe.ir import Frame, Op, Value
 from bringup.vpe.kernel import LoadedKernel, load_for_dump
@@ -90,7 +89,7 @@ def _frame(frame: Frame) -> dict[str, Any]:
         "file": frame.file,
         "line": frame.line,
         "function": function_name(frame.file, frame.line),
-        "text": linecache.getline(frame.file, frame.line).strip(),
+        "text": sources.line(frame.file, frame.line).strip(),
     }
 
 

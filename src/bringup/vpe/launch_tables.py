@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bringup.vpe import layout as L
 from bringup.vpe import memory, state
+from bringup.vpe.arena import Arena
 from bringup.vpe.kernel import LoadedKernel
 from bringup.vpe.profile import Profile
 from bringup.vpe.work import SCALE, Budget, weights
@@ -28,7 +29,7 @@ class Worker:
         self.fault: Array = np.zeros(L.FAULT_SLOTS, np.int64)
         self.context[L.FAULT] = self.fault.ctypes.data
         self.counters: Array = np.zeros((0, L.COUNTER_SLOTS), np.int64)
-        self.arena: Array = np.zeros(0, np.uint8)
+        self.arena = Arena()
         self.prints: Array | None = None
 
     def prepare(self, kernel: LoadedKernel, pes: int) -> None:
@@ -42,11 +43,7 @@ class Worker:
             self.counters.fill(0)
             slots[L.COUNTERS] = slots[L.COUNTER_BASE]
         slots[L.PE_COUNT] = pes
-        if len(self.arena) < kernel.arena_bytes + 64:
-            self.arena = np.zeros(kernel.arena_bytes + 64, np.uint8)
-            slots[L.ARENA] = (self.arena.ctypes.data + 63) // 64 * 64
-        else:
-            self.arena[: kernel.arena_bytes + 64].fill(0)  # what other launches have left tells of them
+        slots[L.ARENA] = self.arena.place(kernel.arena_bytes)
         self.fault.fill(0)
         if kernel.prints:
             if self.prints is None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 import os
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from bringup.vpe import sources
 from bringup.vpe.ir import Frame, Value
 from bringup.vpe.parse import frames
 
@@ -23,8 +23,8 @@ Place = tuple[str, int]
 
 
 def source_of(file: str) -> str:
-    """A file's text; not every one is on disk: the line cache knows those of notebooks and of candidates."""
-    return "".join(linecache.getlines(file))
+    """A file's text, "" if this process knows none: see `sources`."""
+    return "".join(sources.lines(file))
 
 
 @functools.lru_cache(maxsize=64)

@@ -7,12 +7,12 @@ and a log.
 
 from __future__ import annotations
 
-import linecache
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bringup.vpe import sources
 from bringup.vpe.chains import MOST_IN_CHAIN, chains
 from bringup.vpe.ir import TRITON_NAMES, Block, Func, Module, Op, Type, Value
 from bringup.vpe.lower.elementwise import CANONICAL
@@ -95,11 +95,11 @@ class _Checker:
     ) -> None:  # fmt: skip
         self.profile, self.options, self.plan, self.problems, self.module = profile, options, plan, problems, module
         self.owners = owners
-        self.seen: set[tuple[object, ...]] = {(*where(module, p.op)[:2], p.rule, p.text) for p in problems}
+        self.seen: set[tuple[object, ...]] = {(*place(module, p.op), p.rule, p.text) for p in problems}
 
     def add(self, op: Op, rule: str, text: str, advice: str) -> None:
         """Note a problem, once for each source line."""
-        key = (*where(self.module, op)[:2], rule, text)
+        key = (*place(self.module, op), rule, text)
         if key not in self.seen:
             self.seen.add(key)
             self.problems.append(Problem(op, rule, text, advice))
@@ -379,7 +379,7 @@ def _advice(name: str) -> str:
 def where(module: Module, op: Op) -> tuple[str, int, str]:
     """File, line and text of the kernel's source for an operation: the outermost frame outside of Triton's library."""
     file, line = place(module, op)
-    return (file, line, linecache.getline(file, line).rstrip()) if file else ("", 0, "")
+    return (file, line, sources.line(file, line)) if file else ("", 0, "")
 
 
 def place(module: Module, op: Op) -> tuple[str, int]:

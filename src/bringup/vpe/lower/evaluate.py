@@ -114,12 +114,13 @@ class Eval:
         handler = getattr(self, "_" + op.name.replace(".", "_"), None)
         if handler is not None:
             result: V = handler(op, value, index)
-            if result.elem != value.type.elem:  # its buffer has room for what the text says
-                raise Unsupported(op, f"it gives {result.elem}, and the text says {value.type.elem}")
-            return result
-        if op.name in ELEMENTWISE:
-            return apply(self.lanes, op, [self.value(x, index) for x in op.operands], low.shared.call)
-        raise Unsupported(op, "no lowering for this operation on tensors")
+        elif op.name in ELEMENTWISE:
+            result = apply(self.lanes, op, [self.value(x, index) for x in op.operands], low.shared.call)
+        else:
+            raise Unsupported(op, "no lowering for this operation on tensors")
+        if result.elem != value.type.elem:  # its buffer has room for what the text says
+            raise Unsupported(op, f"it gives {result.elem}, and the text says {value.type.elem}")
+        return result
 
     def _walk(self, elem: str, walk: Affine, index: tuple[Idx, ...]) -> V:
         """An affine tensor: start and outer axes as scalars, one vector term."""
