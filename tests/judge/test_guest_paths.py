@@ -14,7 +14,7 @@ from bringup.judge._processes import PATHS, process_environment
 
 def paths(scratch: Path) -> list[str]:
     scratch.mkdir()
-    process_environment(str(scratch), None, {})
+    process_environment("run", str(scratch), None, {})
     return list(json.loads((scratch / PATHS).read_text()))
 
 

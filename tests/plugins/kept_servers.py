@@ -23,13 +23,23 @@ from typing import Any
 import pytest
 
 from bringup.judge import _pool
-from bringup.judge._processes import PATHS, START_SECONDS, ForkServer, process_environment, server_command
+from bringup.judge._processes import (
+    PATHS,
+    START_SECONDS,
+    VARIABLES,
+    ForkServer,
+    confine,
+    process_environment,
+    server_command,
+    server_folders,
+)
 from bringup.judge._scratch import Scratch
 from bringup.judge.calling import Caller
 
 MOST = 6  # that are kept for a next pool, each some 200 MB
 _idle: dict[tuple[object, ...], _Running] = {}  # the oldest first
-_scratch: list[Scratch] = []
+_homes: dict[tuple[object, ...], Scratch] = {}  # of the servers of one kind
+HOME = "SCRATCH"  # in the place of a folder that only one pool has
 _callers: dict[tuple[object, ...], socket.socket] = {}  # control sockets of idle servers of sealed calls
 _own_server = Caller._server
 
@@ -62,18 +72,12 @@ class _Running:
 class KeptForkServer(ForkServer):
     """A fork server that is taken over from an earlier pool where one of the same kind is idle."""
 
-    def __init__(self, role: str, environment: dict[str, str], directory: str, target: str = "") -> None:
-        if not _scratch:
-            _scratch.append(Scratch())
-        ours = _scratch[0].name  # the pool's own is removed with it
-        environment = {
-            name: ours + value.removeprefix(directory) if value.startswith(directory) else value
-            for name, value in environment.items()
-        }
-        super().__init__(role, environment, directory, target)
+    def __init__(
+        self, role: str, environment: dict[str, str], directory: str, target: str = "", kernel_cache: str | None = None
+    ) -> None:
+        super().__init__(role, environment, directory, target, kernel_cache)
         self.own_profile = directory in target  # a copy of a user's, which goes with the pool
-        self.paths = Path(directory, PATHS).read_bytes()
-        self.kind = (role, target, *sorted(environment.items()), self.paths)
+        self.kind = _kind(role, target, environment, directory, kernel_cache)
         self.running: _Running | None = None
 
     async def start(self) -> None:
@@ -101,14 +105,19 @@ class KeptForkServer(ForkServer):
             raise
         if answer != b"ready\n":
             raise self._start_failure(process.wait())
+        confine(process.pid)
         return _Running(_Process(process), ours)
 
     def _spawned(self, control: socket.socket) -> subprocess.Popen[bytes]:
-        command = server_command(self.role, self.target)
-        Path(_scratch[0].name, PATHS).write_bytes(self.paths)
-        with open(self.log, "ab") as log:
+        home = _home(self.kind, self.home)  # the pool's own is removed with it
+        environment = {name: value.replace(self.home, home) for name, value in self.environment.items()}
+        with (
+            open(self.log, "ab") as log,
+            server_folders(environment, home, self.kernel_cache) as folders,
+        ):
             return subprocess.Popen(
-                command, env=self.environment, stdin=control.fileno(), stdout=log, stderr=log,
+                server_command(self.role, self.target, folders), env=environment, stdin=control.fileno(), stdout=log,
+                stderr=log, pass_fds=folders,
             )  # fmt: skip
 
     async def close(self) -> None:
@@ -124,14 +133,37 @@ class KeptForkServer(ForkServer):
             _idle.pop(next(iter(_idle))).end()
 
 
+def _kind(
+    role: str, target: str, environment: dict[str, str], directory: str, kernel_cache: str | None
+) -> tuple[object, ...]:
+    """What servers must have in common: all that they are told, whose names of a pool's own folder are the same."""
+    told = [Path(directory, name) for name in (PATHS, VARIABLES)]
+    files = [file.read_text(encoding="utf-8").replace(directory, HOME) for file in told if file.exists()]
+    variables = {name: value.replace(directory, HOME) for name, value in environment.items()}
+    return (role, target, *sorted(variables.items()), *files, kernel_cache)
+
+
+def _home(kind: tuple[object, ...], directory: str) -> str:
+    """The folder of all servers of a kind, with what is left for them in a pool's own."""
+    if kind not in _homes:
+        _homes[kind] = Scratch()
+        for file in (Path(directory, name) for name in (PATHS, VARIABLES)):
+            if file.exists():
+                text = file.read_text(encoding="utf-8").replace(directory, _homes[kind].name)
+                Path(_homes[kind].name, file.name).write_text(text, encoding="utf-8")
+    return _homes[kind].name
+
+
 def _kept_server(caller: Caller) -> tuple[Any, Any]:
     """As `Caller._server`: take one over that an earlier caller of the same kind has left, if it lives."""
-    if not _scratch:
-        _scratch.append(Scratch())
-    kind = (caller.target, *sorted(process_environment(_scratch[0].name, caller._folder, caller._variables).items()))
+    assert caller._scratch is not None
+    directory = caller._scratch.name
+    environment = process_environment("run", directory, caller._folder, caller._variables)
+    kind = _kind("sealed", caller.target, environment, directory, caller._folder)
     control = _callers.pop(kind, None)
     if control is None or not _lives(control):
-        own, caller._scratch = caller._scratch, _scratch[0]
+        _home(kind, directory)
+        own, caller._scratch = caller._scratch, _homes[kind]
         try:
             control, finalizer = _own_server(caller)
         finally:

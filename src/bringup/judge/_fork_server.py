@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import faulthandler
 import gc
+import importlib.util
 import json
 import os
 import signal
@@ -25,7 +26,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bringup.judge._processes import PATHS, PROGRAMS
+from bringup.errors import UnknownName
+from bringup.judge._processes import PATHS, VARIABLES
 from bringup.judge.sandbox import (
     Sandbox,
     SandboxFault,
@@ -46,6 +48,7 @@ from bringup.judge.sandbox import (
 from bringup.targets import Target, get_target
 from bringup.vpe import sources
 
+_THEIRS: list[str] = []  # of the user's paths, what is needed for a target of his own
 GUESTS_KEEP = (
     "OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE", "TORCH_DEVICE_BACKEND_AUTOLOAD", "LANG", "TZ", "PYTHONPATH",
 )  # fmt: skip
@@ -69,10 +72,8 @@ def main(clock: str) -> None:
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     role, spec = sys.argv[1:3]
-    plain = list(sys.path)
-    sys.path += [path for path in _paths() if path not in plain]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process decides
-    target = get_target(spec)  # once for all children: a profile on disk may change or vanish under a run
+    target = _target(role, spec)  # once for all children: a profile on disk may change or vanish under a run
     _warm_up(role, target)
     sources.only_given()
     without = frozenset(filter(None, os.environ.get("BRINGUP_SANDBOX_WITHOUT", "").split(",")))
@@ -96,6 +97,18 @@ def main(clock: str) -> None:
         os._exit(0)
 
 
+def _target(role: str, spec: str) -> Target:
+    """Look the target up; the user's own paths are taken where they are needed, for plug-ins."""
+    here = all(importlib.util.find_spec(name) is not None for name in ("torch", "triton", "numpy"))
+    if role == "run" and here:
+        with contextlib.suppress(UnknownName):
+            return get_target(spec)
+    plain = list(sys.path)
+    _THEIRS.extend(path for path in _paths() if path not in plain)
+    sys.path += _THEIRS
+    return get_target(spec)
+
+
 def _paths() -> list[str]:
     """Where the process that has started this one finds modules: plug-ins may lie there."""
     try:
@@ -110,7 +123,7 @@ def _plain_world(target: Target) -> None:
 
     A candidate that goes by them would tell a judge from a user. Modules of the user's, plug-ins, are imported before.
     """
-    theirs = set(_paths())
+    theirs = set(_THEIRS)
     kept = {name: os.environ[name] for name in (*GUESTS_KEEP, *target.environment()) if name in os.environ}
     said = {*os.environ.values(), *theirs} - set(kept.values())
     os.environ.clear()
@@ -189,16 +202,15 @@ def _warm_up(role: str, target: Target) -> None:
     warm_up()
 
 
-def _find_programs() -> None:
-    """Set `PATH` to the user's, in a service that no guest is a copy of."""
-    with contextlib.suppress(OSError), open(os.path.join(os.environ["HOME"], PROGRAMS), "rb") as file:
-        os.environ["PATH"] = os.fsdecode(file.read()) or os.defpath
+def _be_told() -> None:
+    """Set the user's own variables, in a service that no guest is a copy of."""
+    with open(os.path.join(os.environ["HOME"], VARIABLES), encoding="utf-8") as file:
+        os.environ.update(json.load(file))
 
 
 def _referee(descriptors: list[int], sandbox: Sandbox, target: Target, folder: str) -> None:
     from bringup.judge._referee import Referee
 
-    _find_programs()
     faulthandler.enable()  # PyTorch's own kernels run here: where one of them crashes is to be known
     main_end, guests, compiles, devices = (socket.socket(fileno=d) for d in descriptors)
     Referee(main_end, guests, compiles, devices, target).serve()
@@ -227,7 +239,7 @@ def _compiles(descriptors: list[int], sandbox: Sandbox, target: Target, folder: 
     from bringup.judge._worker import serve_compiles
 
     os.environ.update(HIDDEN)
-    _find_programs()
+    _be_told()
     if not sandbox.clock:
         take_up_the_clock()
     world = survey(target.worker_paths, folder)
@@ -238,7 +250,7 @@ def _devices(descriptors: list[int], sandbox: Sandbox, target: Target, folder: s
     """Fork device processes, each for the life of a referee or until a fault breaks it."""
     requests = socket.socket(fileno=descriptors[0])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    _find_programs()
+    _be_told()
     if not sandbox.clock:
         take_up_the_clock()
     while True:

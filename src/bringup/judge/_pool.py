@@ -216,6 +216,7 @@ class JudgePool:
         environment = self.target.environment()
         variables = {
             "referee": self._variables(
+                "referee",
                 # What has been found out of the installed torch is kept in the user's cache, once for all referees.
                 {
                     **environment,
@@ -228,12 +229,12 @@ class JudgePool:
                     DEVICES: os.environ.get("CUDA_VISIBLE_DEVICES", "all"),  # for profilers, which it starts
                     "ROCR_VISIBLE_DEVICES": "",
                     "XDG_CACHE_HOME": user_cache(),
-                }
+                },
             ),
-            "run": self._variables(environment),
+            "run": self._variables("run", environment),
         }
         self._parents = {
-            role: ForkServer(role, environment, self._directory.name, self.target_spec)
+            role: ForkServer(role, environment, self._directory.name, self.target_spec, self.kernel_cache)
             for role, environment in variables.items()
         }
         await asyncio.gather(*(parent.start() for parent in self._parents.values()))
@@ -241,8 +242,8 @@ class JudgePool:
         self._idle = list(self._slots)
         self._free = asyncio.Semaphore(len(self._slots))
 
-    def _variables(self, extra: Any) -> dict[str, str]:
-        return process_environment(self._directory.name, self.kernel_cache, extra)
+    def _variables(self, role: str, extra: Any) -> dict[str, str]:
+        return process_environment(role, self._directory.name, self.kernel_cache, extra)
 
     async def _open(self) -> Slot:
         for parent in self._parents.values():

@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,35 +28,39 @@ PASSED_ENVIRONMENT = (
 )
 PASSED_FOLDERS = ("BRINGUP_VPE_DUMPS",)  # relative to where the program works, and nothing else is: servers start in /
 PATHS = "paths.json"  # in a fork server's home: where the process that starts it finds modules
-# Beside it: where it finds programs. Compilers, devices and profilers may need some; guests are copies of a server that
-# has never been told, for what is overwritten in memory has left its size there.
-PROGRAMS = "programs.txt"
+# Beside it: variables for the services that need more than guests. Guests are copies of a server that has never been
+# told a path of the user's, for what is overwritten has left its size in memory: it knows the folders by descriptors.
+VARIABLES = "variables.json"
+SCRATCH_AT, CACHE_AT = 8, 9
 PADDING, BLOCK = "BRINGUP_PADDING", 1 << 13  # a variable that makes all variables together as long as such a block
 KEPT_OPERATORS = 8  # whose inputs and references a referee keeps in memory
 BUSY = "; the machine is busy or short of memory: use fewer jobs (`--jobs`), or end other work, and try again"
 START_SECONDS = 180.0  # for the fork server's imports on a busy machine
 
 
-def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a fork server whose home is the folder `scratch`; leave this process's paths there."""
+def process_environment(role: str, scratch: str, kernel_cache: str | None, extra: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a fork server whose home is the folder `scratch`; leave what they do not say there."""
     paths = [os.path.abspath(path) for path in sys.path if path and os.path.isdir(path)]
     mine = _of_the_program()
     paths = [path for path in paths if path not in mine or _is_installed(path)]
     Path(scratch, PATHS).write_text(json.dumps(paths), encoding="utf-8")
-    Path(scratch, PROGRAMS).write_bytes(os.fsencode(os.environ.get("PATH", os.defpath)))
+    theirs = {
+        **{name: os.path.abspath(os.environ[name]) for name in PASSED_FOLDERS if name in os.environ},
+        "PATH": os.environ.get("PATH", os.defpath),
+        **_folders(scratch, kernel_cache),
+    }
+    if role == "run":
+        Path(scratch, VARIABLES).write_text(json.dumps(theirs), encoding="utf-8")
+        cache = f"/proc/self/fd/{CACHE_AT}" if kernel_cache else None
+        theirs = {"PATH": os.defpath, **_folders(f"/proc/self/fd/{SCRATCH_AT}", cache)}
     variables = {
         **{name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ},
-        **{name: os.path.abspath(os.environ[name]) for name in PASSED_FOLDERS if name in os.environ},
-        "PATH": os.defpath,
-        "HOME": scratch,
-        "TMPDIR": scratch,
-        "TRITON_CACHE_DIR": os.path.join(scratch, "triton"),
+        **theirs,
         "OMP_NUM_THREADS": "1",
         "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # else the number of the processor stands in each thread's memory
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # each process registers the devices of its own making
-        **({"BRINGUP_KERNEL_CACHE": kernel_cache} if kernel_cache else {}),
         "LANG": "C.UTF-8",
         "TZ": "UTC",
         "PYTHONPATH": str(Path(bringup.__file__).resolve().parents[1]),
@@ -65,6 +69,11 @@ def process_environment(scratch: str, kernel_cache: str | None, extra: Mapping[s
     # Guests see how long the block of all is, and nothing else of it.
     size = sum(len(os.fsencode(f"{name}={value}")) + 1 for name, value in variables.items())
     return {**variables, PADDING: "." * (-(size + len(PADDING) + 2) % BLOCK)}
+
+
+def _folders(scratch: str, kernel_cache: str | None) -> dict[str, str]:
+    known = {"HOME": scratch, "TMPDIR": scratch, "TRITON_CACHE_DIR": os.path.join(scratch, "triton")}
+    return {**known, **({"BRINGUP_KERNEL_CACHE": kernel_cache} if kernel_cache else {})}
 
 
 def _of_the_program() -> set[str]:
@@ -90,6 +99,14 @@ def _is_installed(folder: str) -> bool:
 
 BOOT = """
 import ctypes, os, resource, signal, sys
+given = [int(number) for number in sys.argv.pop(1).split(",")]
+for number in [os.dup2(one, 40 + at) for at, one in enumerate(given)]:
+    os.dup2(number, number - 32)
+os.closerange(8 + len(given), 1 << 16)
+try:
+    os.sched_setaffinity(0, range(1024))
+except OSError:
+    pass
 os.umask(0o022)
 for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
     try:
@@ -103,7 +120,10 @@ resource.setrlimit(resource.RLIMIT_STACK, (stack, hard))
 ctypes.CDLL(None).personality(0x0040000)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-"""What children would inherit, and see, is set; addresses are not drawn. Then the process begins anew."""
+"""What children would inherit, and see, is set; addresses are not drawn. Then the process begins anew.
+
+It may run on all processors until it is ready: how many it finds, it makes room for. See `confine`.
+"""
 START = """
 import sys, types
 sandbox, role = sys.argv.pop(1), sys.argv[1]
@@ -122,13 +142,34 @@ _fork_server.main(clock)
 """What the imports of the parent of guests would note is set before the first one of them: see `sandbox._start`."""
 
 
-def server_command(role: str, target: str) -> list[str]:
+@contextlib.contextmanager
+def server_folders(environment: Mapping[str, str], scratch: str, kernel_cache: str | None) -> Iterator[tuple[int, ...]]:
+    """Open the folders that a fork server with these variables knows by descriptors: to be passed to it."""
+    folders = [scratch, *([kernel_cache] if "BRINGUP_KERNEL_CACHE" in environment and kernel_cache else [])]
+    with contextlib.ExitStack() as opened:
+        found = []
+        for folder in folders:
+            os.makedirs(folder, exist_ok=True)
+            found.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            opened.callback(os.close, found[-1])
+        yield tuple(found)
+
+
+def confine(pid: int) -> None:
+    """Have a fork server that is ready, and so all that it forks, run on the processors that this process may use."""
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(pid, os.sched_getaffinity(0))
+
+
+def server_command(role: str, target: str, folders: Sequence[int]) -> list[str]:
     """Return the command of a fork server that is told on its standard input, a socket, what to fork.
 
-    Guests are its copies, and a candidate could go by whatever its starter has left in it: see `BOOT`.
+    Guests are its copies, and a candidate could go by whatever its starter has left in it: see `BOOT`. `folders`: see
+    `server_folders`.
     """
     python, sandbox = interpreter(), os.path.join(os.path.dirname(os.path.abspath(__file__)), "sandbox")
-    return [python, "-I", "-S", "-c", BOOT, python, "-P", "-c", START, sandbox, role, target]
+    given = ",".join(map(str, folders))
+    return [python, "-I", "-S", "-c", BOOT, given, python, "-P", "-c", START, sandbox, role, target]
 
 
 def service(name: str) -> bytes:
@@ -241,8 +282,11 @@ class Slot:
 class ForkServer:
     """A fork server process and its control socket."""
 
-    def __init__(self, role: str, environment: dict[str, str], directory: str, target: str = "") -> None:
-        """Describe it: `role` as in `_fork_server`, a directory for its log, the target as `get_target` takes it."""
+    def __init__(
+        self, role: str, environment: dict[str, str], directory: str, target: str = "", kernel_cache: str | None = None
+    ) -> None:
+        """Describe it: `role` as in `_fork_server`, its home, for its log, and the target as `get_target` takes it."""
+        self.home, self.kernel_cache = directory, kernel_cache
         self.role = role
         self.target = target
         self.environment = environment
@@ -252,15 +296,16 @@ class ForkServer:
     async def start(self) -> None:
         """Start the process and wait until it has imported everything; raises JudgeFault."""
         ours, theirs = socket.socketpair()
-        command = server_command(self.role, self.target)
         log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self.process = await asyncio.create_subprocess_exec(
-            *command,
-            env=self.environment,
-            stdin=theirs.fileno(),
-            stdout=log,
-            stderr=log,
-        )
+        with server_folders(self.environment, self.home, self.kernel_cache) as folders:
+            self.process = await asyncio.create_subprocess_exec(
+                *server_command(self.role, self.target, folders),
+                env=self.environment,
+                stdin=theirs.fileno(),
+                stdout=log,
+                stderr=log,
+                pass_fds=folders,
+            )
         os.close(log)
         theirs.close()
         ours.setblocking(False)
@@ -273,6 +318,7 @@ class ForkServer:
         if answer != b"ready\n":
             code = await self.process.wait()
             raise start_failure(code, self.log)
+        confine(self.process.pid)
 
     def fork(self, name: str, descriptors: list[int]) -> None:
         """Have it fork a service that gets these descriptors."""

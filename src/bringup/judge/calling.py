@@ -29,9 +29,11 @@ from bringup.judge._kernels import KernelStore, kernels_folder, key_of
 from bringup.judge._processes import (
     START_SECONDS,
     JudgeFault,
+    confine,
     last_line,
     process_environment,
     server_command,
+    server_folders,
     service,
     start_failure,
 )
@@ -215,8 +217,9 @@ class Caller:
 
     def _server(self) -> tuple[socket.socket, Any]:
         assert self._scratch is not None
-        environment = process_environment(self._scratch.name, self._folder, self._variables)
-        log = os.path.join(self._scratch.name, LOG)
+        environment = process_environment("run", self._scratch.name, self._folder, self._variables)
+        home = self._scratch.name
+        log = os.path.join(home, LOG)
         ours, theirs = socket.socketpair()
         started: list[Any] = []
         ready = threading.Event()
@@ -224,10 +227,10 @@ class Caller:
         def run() -> None:
             # It ends with the thread that has started it (`die_with_parent`), so that one does nothing else.
             try:
-                with open(log, "ab") as output:
+                with open(log, "ab") as output, server_folders(environment, home, self._folder) as folders:
                     process = subprocess.Popen(
-                        server_command("run", self.target), env=environment, stdout=output,
-                        stderr=output, stdin=theirs.fileno(),
+                        server_command("run", self.target, folders), env=environment, stdout=output,
+                        stderr=output, stdin=theirs.fileno(), pass_fds=folders,
                     )  # fmt: skip
                 started.append(process)
             except OSError as error:
@@ -251,6 +254,7 @@ class Caller:
             raise JudgeFault(f"the fork server of sealed calls did not start within {START_SECONDS:g} s") from None
         if said != b"ready\n":
             raise start_failure(process.wait(), log)
+        confine(process.pid)
         ours.settimeout(None)
         return ours, weakref.finalize(self, _end, ours, os.getpid())
 

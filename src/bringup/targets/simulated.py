@@ -122,11 +122,12 @@ class SimulatedTarget(TargetDefaults):
     def warm_up(self) -> None:
         """Import the compiler and the device layer before the fork; no thread starts here."""
         from bringup import vpe
-        from bringup.vpe import device  # noqa: F401
+        from bringup.vpe import device, native  # noqa: F401
 
         kept = os.environ.get("BRINGUP_KERNEL_CACHE")
         os.environ.setdefault("BRINGUP_VPE_CACHE", os.path.join(kept, "vpe") if kept else "")
         vpe.activate(self.chip_file)
+        native.make_runtime_elsewhere()
         vpe.warm()
 
     def compile_text(self, request: Mapping[str, Any]) -> Kernel:

@@ -249,6 +249,20 @@ def runtime() -> Library:
     return library
 
 
+def make_runtime_elsewhere() -> None:
+    """Have the disk cache hold the DMA engine's code, compiled by another process where nobody has compiled it yet.
+
+    For a process that others are copies of, with one thread: compiling leaves in memory how much it took.
+    """
+    child = os.fork()
+    if child == 0:
+        try:
+            runtime()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
 def entry(library: Library, name: str) -> Any:
     """A function `i32 (ptr ctx, i64 first, i64 last)` as a ctypes callable that releases the interpreter lock."""
     return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(library.address(name))
