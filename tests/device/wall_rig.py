@@ -89,6 +89,7 @@ def _parent(requests: socket.socket, target: str) -> None:
             raise
 
     _fork_server._device = told
+    _fork_server._be_told = lambda: None  # there is no home
     _watch_memory()
     torch.set_num_threads(1)
     chosen = get_target(target)
