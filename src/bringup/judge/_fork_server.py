@@ -203,9 +203,17 @@ def _warm_up(role: str, target: Target) -> None:
 
 
 def _be_told() -> None:
-    """Set the user's own variables, in a service that no guest is a copy of."""
+    """Set the user's own variables, and call folders by their names, in a service that no guest is a copy of.
+
+    Its processes may lose their descriptors, or the right to find them in /proc.
+    """
     with open(os.path.join(os.environ["HOME"], VARIABLES), encoding="utf-8") as file:
-        os.environ.update(json.load(file))
+        told = json.load(file)
+    os.environ.update(told["variables"])
+    for name, value in os.environ.items():
+        for known, folder in told["folders"].items():
+            if value == known or value.startswith(f"{known}/"):
+                os.environ[name] = folder + value.removeprefix(known)
 
 
 def _referee(descriptors: list[int], sandbox: Sandbox, target: Target, folder: str) -> None:

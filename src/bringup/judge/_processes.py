@@ -32,6 +32,7 @@ PATHS = "paths.json"  # in a fork server's home: where the process that starts i
 # told a path of the user's, for what is overwritten has left its size in memory: it knows the folders by descriptors.
 VARIABLES = "variables.json"
 SCRATCH_AT, CACHE_AT = 8, 9
+DESCRIPTORS = "/proc/self/fd/"
 PADDING, BLOCK = "BRINGUP_PADDING", 1 << 13  # a variable that makes all variables together as long as such a block
 KEPT_OPERATORS = 8  # whose inputs and references a referee keeps in memory
 BUSY = "; the machine is busy or short of memory: use fewer jobs (`--jobs`), or end other work, and try again"
@@ -50,9 +51,11 @@ def process_environment(role: str, scratch: str, kernel_cache: str | None, extra
         **_folders(scratch, kernel_cache),
     }
     if role == "run":
-        Path(scratch, VARIABLES).write_text(json.dumps(theirs), encoding="utf-8")
-        cache = f"/proc/self/fd/{CACHE_AT}" if kernel_cache else None
-        theirs = {"PATH": os.defpath, **_folders(f"/proc/self/fd/{SCRATCH_AT}", cache)}
+        known = {f"{DESCRIPTORS}{SCRATCH_AT}": scratch, f"{DESCRIPTORS}{CACHE_AT}": kernel_cache or ""}
+        told = {"variables": theirs, "folders": known}
+        Path(scratch, VARIABLES).write_text(json.dumps(told), encoding="utf-8")
+        at_scratch, at_cache = known
+        theirs = {"PATH": os.defpath, **_folders(at_scratch, at_cache if kernel_cache else None)}
     variables = {
         **{name: os.environ[name] for name in PASSED_ENVIRONMENT if name in os.environ},
         **theirs,
