@@ -29,6 +29,7 @@ def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
     """Compile a text for a profile; raises VpeCompileError."""
     from bringup.vpe.backend.compiler import make_ttir
     from bringup.vpe.compile import check_source, compile_ttir
+    from bringup.vpe.kernel import with_code
 
     scatter = bool(request["options"].get("enable_scatter_stores"))
     options = SimpleNamespace(arch=chip.name, profile=chip.digest, enable_scatter_stores=scatter, one_owner=True)
@@ -48,7 +49,7 @@ def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
     facts = facts_of(module)
     options.signature = facts["signature"]
     binary, name, local = compile_ttir(str(module), options)
-    return Kernel(binary, name, local, facts)
+    return Kernel(with_code(binary), name, local, facts)
 
 
 @dataclass

@@ -37,6 +37,17 @@ def pack(ttir: str, lowered: Lowered, functions: list[FunctionKey], local_bytes:
     return json.dumps(header).encode()
 
 
+def with_code(data: bytes) -> bytes:
+    """Add object code for this processor to what `pack` made: who loads that makes none of its own.
+
+    For a process that is thrown away: LLVM ends it where a text is not to its passes' liking.
+    """
+    header = json.loads(data)
+    text = zlib.decompress(base64.b64decode(header["llvm"])).decode()
+    code = base64.b64encode(native.object_code(text)).decode()
+    return json.dumps({**header, "code": {"key": native.object_key(text), "object": code}}).encode()
+
+
 @dataclass
 class LoadedKernel:
     """A kernel ready to launch."""
@@ -94,12 +105,16 @@ class LoadedKernel:
 
 
 def load(name: str, data: bytes) -> LoadedKernel:
-    """Load what `pack` made; takes object code from the native cache if it is there."""
+    """Load what `pack` made, with its object code, if it has some for this processor, or the native cache's."""
     header = json.loads(data)
     native.runtime()
     keep: list[Any] = [load_packed(entry) for entry in header["functions"]]
     llvm = base64.b64decode(header["llvm"])
-    library = native.compile_text(zlib.decompress(llvm).decode(), quick=True)
+    text, code = zlib.decompress(llvm).decode(), header.get("code")
+    if code is not None and code["key"] == native.object_key(text):
+        library = native.load_object(base64.b64decode(code["object"]))
+    else:
+        library = native.compile_text(text, quick=True)
     return LoadedKernel(
         name, native.entry(library, ENTRY), header["arena"], header["local"], header["prints"],
         base64.b64decode(header["ttir"]), library, keep=keep, compressed_llvm=llvm,
@@ -113,7 +128,7 @@ def _load_by_line(kernel: LoadedKernel) -> LoadedKernel:
     lines = (0, *sorted(set(places.values())))
     lowered = lower(kernel.module, calls, rows={op: lines.index(line) for op, line in places.items()})
     keep = [load_function(key) for key in calls.used]
-    library = native.compile_text(lowered.text, quick=True)
+    library = native.compile_text(lowered.text, quick=True, plain=True)
     return LoadedKernel(
         kernel.name, native.entry(library, ENTRY), lowered.arena_bytes, kernel.local_bytes, kernel.prints,
         kernel.compressed_ttir, library, keep=keep, compressed_llvm=zlib.compress(lowered.text.encode(), 1),
@@ -126,7 +141,7 @@ def load_for_dump(kernel: LoadedKernel, site: int) -> tuple[LoadedKernel, Lowere
     calls = Calls()
     lowered = lower(kernel.module, calls, dump_site=site)
     keep = [load_function(key) for key in calls.used]
-    library = native.compile_text(lowered.text, quick=True)
+    library = native.compile_text(lowered.text, quick=True, plain=True)
     copy = LoadedKernel(
         kernel.name, native.entry(library, ENTRY), lowered.arena_bytes, kernel.local_bytes, False,
             kernel.compressed_ttir,

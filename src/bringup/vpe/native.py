@@ -135,7 +135,9 @@ class Library:
         return int(self._engine.get_function_address(name))
 
 
-def compile_text(text: str, level: int = 1, vectorise: bool = False, quick: bool = False) -> Library:
+def compile_text(
+    text: str, level: int = 1, vectorise: bool = False, quick: bool = False, plain: bool = False
+) -> Library:
     """Compile a module, or take it from the disk cache, and load it.
 
     Args:
@@ -143,18 +145,20 @@ def compile_text(text: str, level: int = 1, vectorise: bool = False, quick: bool
         level: speed level of LLVM's pass pipeline (kernels come vectorised already, so 1 is enough).
         vectorise: run LLVM's own loop vectoriser, too.
         quick: code that is made quickly and runs slowly, unless the disk cache has the better one.
+        plain: no passes at all, for text of which nobody knows that LLVM's passes come to an end with it.
 
     Raises:
         RuntimeError: text that LLVM refuses (a defect of ours; the message is LLVM's).
     """
     with _LOCK:
         host = _host()
-        keys = [object_key(text, level, vectorise)] + ([object_key(text, level, vectorise, True)] if quick else [])
+        how = -1 if plain else level
+        keys = [object_key(text, how, vectorise)] + ([object_key(text, how, vectorise, True)] if quick else [])
         for key in keys:
             data = _read(key)
             if data is not None:
                 return _load(host, data, True, quick and key == keys[1])
-        data = _object(host, text, level, vectorise, quick)
+        data = _object(host, text, how, vectorise, quick)
         _write(keys[-1], data)
         return _load(host, data, False, quick)
 
@@ -163,6 +167,21 @@ def object_key(text: str, level: int = 1, vectorise: bool = False, quick: bool =
     """Where the disk cache keeps the object code of a text."""
     how = f"{level}{vectorise}{'quick' if quick else ''}"
     return hashlib.sha256(f"{_host().identity}\n{how}\n{text}".encode()).hexdigest()
+
+
+def object_code(text: str) -> bytes:
+    """Object code of a module as `compile_text` makes it without being quick; touches no cache, loads nothing.
+
+    LLVM may end the process: its own checks are not for texts that anybody writes.
+    """
+    with _LOCK:
+        return _object(_host(), text, 1, False, False)
+
+
+def load_object(data: bytes) -> Library:
+    """Load what `object_code` made, on such a processor as this one."""
+    with _LOCK:
+        return _load(_host(), data, True)
 
 
 def load_cached(key: str) -> Library | None:
@@ -177,7 +196,7 @@ def _object(host: _Host, text: str, level: int, vectorise: bool, quick: bool) ->
     module = llvm.parse_assembly(text)
     module.triple = host.machine.triple
     module.data_layout = str(host.machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options = llvm.create_pipeline_tuning_options(speed_level=max(level, 0))
     options.loop_vectorization = vectorise
     options.slp_vectorization = False
     options.loop_unrolling = vectorise
@@ -186,7 +205,7 @@ def _object(host: _Host, text: str, level: int, vectorise: bool, quick: bool) ->
     if vectorise or level > 1:
         manager = builder.getModulePassManager()
         manager.run(module, builder)
-    else:
+    elif level > 0:
         _light(llvm, builder, module)
     return bytes((host.quick_machine if quick else host.machine).emit_object(module))
 
