@@ -8,7 +8,8 @@ import pytest
 
 from bringup.vpe.errors import VpeCompileError
 from bringup.vpe.lower.kernel import KNOWN
-from bringup.vpe.parse import ParseError, parse
+from bringup.vpe.lower.plan import _constant
+from bringup.vpe.parse import ParseError, frames, parse
 from bringup.vpe.shapes import RULES, check_shapes
 
 ELSEWHERE = {"tt.call", "tt.return", "cf.br", "cf.cond_br"}  # checked against what they lead to
@@ -108,6 +109,57 @@ def test_a_text_that_says_otherwise_is_refused(what: str) -> None:
     wrong = right[:at] + other + right[at + len(piece) :]
     with pytest.raises(ParseError, match="is ill-formed: "):
         check_shapes(parse(HEAD + "    " + wrong + TAIL))
+
+
+def test_a_location_that_doubles_ends() -> None:
+    """Each name stands for two of the one before: 2^60 frames."""
+    chain = "\n".join(f"#loc{n} = loc(callsite(#loc{n - 1} at #loc{n - 1}))" for n in range(2, 62))
+    module = parse(HEAD + TAIL + '#loc1 = loc("candidate.py":1:1)\n' + chain + "\n")
+    assert len(frames(module, "#loc61")) <= 64
+    assert len(frames(module, "#loc3")) == 4
+
+
+def test_two_functions_of_one_name_are_refused() -> None:
+    inner = "  module @inner {\n" + HEAD.split("\n", 1)[1].split("\n", 1)[0] + "\n    tt.return\n  }\n  }\n"
+    with pytest.raises(ParseError, match="two functions are called 'k'"):
+        parse((HEAD + TAIL).rstrip().removesuffix("}") + inner + "}\n")
+
+
+PRIVATE = """module {
+  tt.func public @k(%p: !tt.ptr<f32>) {
+    tt.call @inner(%p) : (!tt.ptr<f32>) -> ()
+    tt.return
+  }
+  tt.func private @inner(%p: !tt.ptr<f32>) {
+    %r = tt.make_range {end = 524288 : i32, start = 0 : i32} : tensor<524288xi32>
+    %q = tt.splat %p : !tt.ptr<f32> -> tensor<524288x!tt.ptr<f32>>
+    %t = tt.addptr %q, %r : tensor<524288x!tt.ptr<f32>>, tensor<524288xi32>
+    %v = tt.load %t : tensor<524288x!tt.ptr<f32>>
+    tt.store %t, %v : tensor<524288x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"""
+
+
+def test_functions_that_are_called_have_the_chip_s_limits() -> None:
+    from bringup.vpe import compile as compiling
+    from bringup.vpe import state
+
+    chip = state.profile_named("pe64")
+
+    class Options:
+        arch = chip.name
+
+    with pytest.raises(VpeCompileError, match="local memory"):
+        compiling.compile_ttir(PRIVATE, Options())
+
+
+def test_a_mask_that_is_told_by_its_bytes_is_no_constant() -> None:
+    listed = parse(HEAD + '    %x = arith.constant dense<"0x5555"> : tensor<16xi1>' + TAIL)
+    values = {op.result.name.split("#")[0]: op.result for op in listed.walk() if op.name == "arith.constant"}
+    assert not _constant(values["x"])
+    assert _constant(values["m"])
 
 
 def test_the_compiler_says_so() -> None:

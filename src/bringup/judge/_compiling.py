@@ -94,12 +94,17 @@ class Compiling:
     def _compile(self, target: str, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         began = time.monotonic()
         try:
-            return self._compile_once(target, request)
+            answer, binary = self._compile_once(target, request)
+            if answer.pop("crashed", False) and not target:  # a target may have a way without what it crashes in
+                again = self._compile_once(target, request, plain=True)
+                return again if "log" not in again[0] else (answer, binary)
+            return answer, binary
         finally:
             self.seconds += time.monotonic() - began
 
-    def _compile_once(self, target: str, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        text = {key: request.get(key) for key in ("text", "source", "options")}
+    def _compile_once(self, target: str, request: dict[str, Any], plain: bool = False) -> tuple[dict[str, Any], bytes]:
+        text = {**{key: request.get(key) for key in ("text", "source", "options")}, "plain": plain}
+        crashed = False
         with self._start() as guest:
             deadline = time.monotonic() + self._limit
             try:
@@ -109,10 +114,11 @@ class Compiling:
             except frames.DeadlineExceeded:
                 short = log = f"the compiler did not finish within {self._limit:g} s"
             except (frames.Closed, frames.TooLarge):
+                crashed = True
                 short = f"the compiler crashed: {describe_end(guest.wait())}"
                 # A guest is told this. What else the process has printed may be of files that the text names.
                 log = "\n".join([short, *asserted(guest.output)])
-        return {"log": log, "short": short}, b""
+        return {"log": log, "short": short, **({"crashed": True} if crashed else {})}, b""
 
 
 def last_line(text: str) -> str:

@@ -49,7 +49,7 @@ def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
     facts = facts_of(module)
     options.signature = facts["signature"]
     binary, name, local = compile_ttir(str(module), options)
-    return Kernel(with_code(binary), name, local, facts)
+    return Kernel(with_code(binary, bool(request.get("plain"))), name, local, facts)
 
 
 @dataclass

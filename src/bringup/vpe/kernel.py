@@ -37,14 +37,15 @@ def pack(ttir: str, lowered: Lowered, functions: list[FunctionKey], local_bytes:
     return json.dumps(header).encode()
 
 
-def with_code(data: bytes) -> bytes:
+def with_code(data: bytes, plain: bool = False) -> bytes:
     """Add object code for this processor to what `pack` made: who loads that makes none of its own.
 
-    For a process that is thrown away: LLVM ends it where a text is not to its passes' liking.
+    For a process that is thrown away: LLVM ends it where a text is not to its passes' liking, and then there is
+    `plain` code, made without these.
     """
     header = json.loads(data)
     text = zlib.decompress(base64.b64decode(header["llvm"])).decode()
-    code = base64.b64encode(native.object_code(text)).decode()
+    code = base64.b64encode(native.object_code(text, plain)).decode()
     return json.dumps({**header, "code": {"key": native.object_key(text), "object": code}}).encode()
 
 

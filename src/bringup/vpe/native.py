@@ -169,13 +169,13 @@ def object_key(text: str, level: int = 1, vectorise: bool = False, quick: bool =
     return hashlib.sha256(f"{_host().identity}\n{how}\n{text}".encode()).hexdigest()
 
 
-def object_code(text: str) -> bytes:
+def object_code(text: str, plain: bool = False) -> bytes:
     """Object code of a module as `compile_text` makes it without being quick; touches no cache, loads nothing.
 
-    LLVM may end the process: its own checks are not for texts that anybody writes.
+    LLVM may end the process: its own checks are not for texts that anybody writes. `plain`: without its passes.
     """
     with _LOCK:
-        return _object(_host(), text, 1, False, False)
+        return _object(_host(), text, -1 if plain else 1, False, False)
 
 
 def load_object(data: bytes) -> Library:

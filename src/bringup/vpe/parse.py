@@ -169,6 +169,8 @@ class _Reader:
             self.at += 1
             if line.startswith("tt.func"):
                 func = self.func(line)
+                if func.name in funcs:  # of another module within this one
+                    raise ParseError(f"two functions are called '{func.name}'")
                 funcs[func.name] = func
         return Module(funcs, self.locs, text)
 
@@ -295,7 +297,8 @@ class _Reader:
         op.loc = loc or op.loc
         at = line.find("{")
         if at >= 0 and line.endswith("}"):
-            op.attrs.update(_attr_dict(line[at + 1 : -1]))
+            for key, value in _attr_dict(line[at + 1 : -1]).items():
+                op.attrs.setdefault(key, value)  # anybody's, beside what the operation says of itself
 
     def structured(self, op: Op, body: str) -> list[Type]:
         if op.name == "scf.if":
@@ -456,27 +459,36 @@ def parse(text: str) -> Module:
     return _Reader(text).module(text)
 
 
-def frames(module: Module, loc: str, depth: int = 0) -> list[Frame]:
-    """The source positions of a location, innermost first; empty when unknown.
+MOST_FRAMES = 64
+
+
+def frames(module: Module, loc: str) -> list[Frame]:
+    """The source positions of a location, innermost first, `MOST_FRAMES` at most; empty when unknown.
 
     A call site gives the callee's frame, then the caller's.
     """
+    return _frames(module, loc, 0, [8 * MOST_FRAMES])[:MOST_FRAMES]
+
+
+def _frames(module: Module, loc: str, depth: int, steps: list[int]) -> list[Frame]:
+    """`steps` are left for the whole location: a text may have one that doubles with each name."""
     loc = loc.strip()
-    if depth > 64 or not loc or loc == "unknown":
+    steps[0] -= 1
+    if steps[0] < 0 or depth > 64 or not loc or loc == "unknown":
         return []
     if loc.startswith("#"):
-        return frames(module, module.locs.get(loc, ""), depth + 1)
+        return _frames(module, module.locs.get(loc, ""), depth + 1, steps)
     if loc.startswith("callsite("):
         callee, caller = loc[9:-1].split(" at ", 1)
-        return frames(module, callee, depth + 1) + frames(module, caller, depth + 1)
+        return _frames(module, callee, depth + 1, steps) + _frames(module, caller, depth + 1, steps)
     if match := re.match(r'^"((?:[^"\\]|\\.)*)":(\d+):(\d+)', loc):
         return [Frame(match[1], int(match[2]), int(match[3]))]
     if match := re.match(r'^"((?:[^"\\]|\\.)*)"(?:\((.*)\))?$', loc):
-        inner = frames(module, match[2] or "", depth + 1)
+        inner = _frames(module, match[2] or "", depth + 1, steps)
         first, *rest = inner or [Frame("", 0, 0)]
         return [replace(first, name=first.name or match[1], last_name=match[1]), *rest]
     if loc.startswith("fused"):
         for part in _split(loc[loc.index("[") + 1 : loc.rindex("]")]):
-            if found := frames(module, part, depth + 1):
+            if found := _frames(module, part, depth + 1, steps):
                 return found
     return []

@@ -109,6 +109,11 @@ def _elementwise(op: Op) -> None:
     _of_shape(given, result.shape)
 
 
+def _ceil_divide(op: Op) -> None:
+    _elementwise(op)
+    _must(op.result.type.elem != "i1", "truth values are not divided")
+
+
 def _addptr(op: Op) -> None:
     pointer, offset = _operands(op, 2)
     _alike(_results(op), [pointer], "the result is like the pointer")
@@ -395,6 +400,7 @@ def _free(op: Op) -> None:
 
 RULES: dict[str, Callable[[Op], None]] = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
+    **dict.fromkeys(("arith.ceildivsi", "arith.ceildivui", "arith.floordivsi"), _ceil_divide),
     "tt.addptr": _addptr, "arith.select": _select,
     "tt.splat": _splat, "tt.unsplat": _unsplat, "tt.broadcast": _broadcast, "tt.expand_dims": _expand_dims,
     "tt.trans": _trans, "tt.reshape": _reshape, "tt.make_range": _make_range, "tt.join": _join, "tt.split": _split,

@@ -59,15 +59,16 @@ def check(module: Module, profile: Profile, options: Any) -> tuple[list[Problem]
     """Find every broken rule; also gives the bytes of local memory that the kernel's live tensors take."""
     problems: list[Problem] = []
     live = 0
+    sites: list[Op] = []
     owners = Owners(module) if getattr(options, "one_owner", False) else None
     for func in module.funcs.values():
         plan = Plan(func)
         checker = _Checker(profile, options, plan, problems, module, owners)
         for block in func.blocks:
             checker.block(block)
+        checker.streams(func, sites)
+        live += checker.local_memory(func, live)  # a function that is called has its room beside its callers'
         if func.public:
-            checker.streams(func)
-            live = checker.local_memory(func)
             checker.chains()
     return problems, live
 
@@ -283,17 +284,16 @@ class _Checker:
                 "transpose first",
             )
 
-    def streams(self, func: Func) -> None:
-        """Load and store sites use one DMA stream each."""
+    def streams(self, func: Func, sites: list[Op]) -> None:
+        """Load and store sites use one DMA stream each; `sites` are those of other functions, and get these."""
         limit = self.profile.limits.dma_streams
         if limit is None:
             return
-        sites: dict[str, Op] = {}
 
         def visit(block: Block) -> None:
             for op in block.ops:
                 if op.name in ("tt.load", "tt.store") and op.operands[0].type.is_tensor:
-                    sites[f"{op.id}"] = op
+                    sites.append(op)
                 for region in op.regions:
                     visit(region)
 
@@ -301,26 +301,26 @@ class _Checker:
             visit(block)
         if len(sites) > limit:
             self.add(
-                list(sites.values())[limit], "DMA streams",
+                sites[limit], "DMA streams",
                 f"the kernel has {len(sites)} load and store sites on blocks; a PE has {limit} circular "
                 "buffers, one for each",
                 "split the kernel, keep values instead of loading them again, or turn unrolled accesses into a loop",
             )  # fmt: skip
 
-    def local_memory(self, func: Func) -> int:
-        """Peak of live tensors; a problem if it is above the local memory of a PE."""
+    def local_memory(self, func: Func, others: int) -> int:
+        """Peak of live tensors; a problem if it, with those of `others`, is above the local memory of a PE."""
         peak = _Peak(self.plan)
         for block in func.blocks:
             peak.block(block)
         usable = self.profile.memory.usable_local_bytes
-        if usable is not None and peak.best > usable:
+        if usable is not None and others + peak.best > usable:
             largest = sorted(peak.at_best, key=lambda value: -value.type.nbytes)[:5]
             listed = ", ".join(
                 f"{value.name.split('#')[0]} {value.type} ({value.type.nbytes} bytes)" for value in largest
             )
             op = peak.op if peak.op is not None else func.blocks[0].ops[0]
             self.add(
-                op, "local memory", f"the tensors alive at this point take {peak.best} bytes, a program has "
+                op, "local memory", f"the tensors alive at this point take {others + peak.best} bytes, a program has "
                 f"{usable}; the largest: {listed}",
                 "use smaller blocks, or load in a loop what is not needed at once",
             )  # fmt: skip

@@ -76,7 +76,7 @@ class _Carried:
                 if value is arg or low.plan.in_place.get(low.plan.root(value)) is arg:
                     continue
                 source = low.plan.root(value)
-                if low.plan.is_buffer(value) and source not in self.args:
+                if low.plan.is_buffer(value) and source not in self.args and value not in carried:
                     tensors.append((low.buffer(value), arg, arg.type.nbytes))
                 else:
                     offset = low.arena.take(arg.type.nbytes)

@@ -300,7 +300,7 @@ class Lowering:
 
     def put(self, value: Value, pointer: str) -> None:
         """Write a tensor into dense memory, by copying if it already lies in local memory."""
-        if self.plan.is_buffer(value):
+        if self.plan.is_buffer(value) and value not in self.plan.affine.carried:  # those have no buffer of their own
             source = self.buffer(value)  # a window lies in device memory, where its elements are aligned and no more
             self.f.do(
                 f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {pointer}, ptr align 1 {source}, i64 "

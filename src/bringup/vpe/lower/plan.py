@@ -344,4 +344,6 @@ def _dense(strides: tuple[Expr, ...], type_: Type) -> bool:
 
 def _constant(value: Value) -> bool:
     """A splat constant."""
-    return value.op is not None and value.op.name == "arith.constant" and "[" not in value.op.attrs["value"]
+    if value.op is None or value.op.name != "arith.constant":
+        return False
+    return value.op.attrs["value"][:1] not in ("[", '"')  # many values, listed or as their bytes
