@@ -14,6 +14,7 @@ from bringup.device import frames
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore, key_of
 from bringup.judge._outcome import Outcome
+from bringup.judge._tidy import last_line
 from bringup.judge.faults import Ledger, asserted, fault_of, further_toolchain
 
 REFUSALS_KEPT = 4096
@@ -119,9 +120,3 @@ class Compiling:
                 # A guest is told this. What else the process has printed may be of files that the text names.
                 log = "\n".join([short, *asserted(guest.output)])
         return {"log": log, "short": short, **({"crashed": True} if crashed else {})}, b""
-
-
-def last_line(text: str) -> str:
-    """The last line of a text that is not blank, cut."""
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return lines[-1][:300] if lines else ""

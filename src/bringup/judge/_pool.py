@@ -24,7 +24,7 @@ from bringup.judge._processes import (
     JudgeFault,
     Slot,
     SlotLost,
-    last_line,
+    last_said,
     process_environment,
 )
 from bringup.judge._scratch import Scratch
@@ -143,7 +143,7 @@ class JudgePool:
             raise AssertionError("unreachable")
         except JudgeFault as fault:
             slot.broken = True
-            said = last_line(self._parents["run"].log)  # its services write there why they ended
+            said = last_said(self._parents["run"].log)  # its services write there why they ended
             raise JudgeFault(f"{fault} ({said})" if said else str(fault)) from fault
         except BaseException:
             slot.broken = True  # cancelled or failed in the middle of an exchange

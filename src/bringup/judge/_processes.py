@@ -15,6 +15,7 @@ from typing import Any
 import bringup
 from bringup.device.frames import PREFIX, pack
 from bringup.errors import EnvironmentFault
+from bringup.judge._tidy import last_line
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import Progress
 from bringup.judge.sandbox import ask
@@ -201,16 +202,15 @@ class JudgeFault(EnvironmentFault):
 
 def start_failure(code: int, log: str) -> JudgeFault:
     """Return the error for a fork server that has ended while it was starting; `log`: its file."""
-    said = last_line(log)
+    said = last_said(log)
     text = f"the judge's fork server ended with code {code} while importing torch and Triton"
     return JudgeFault(f"{text}: {said}" if said else text)
 
 
-def last_line(log: str) -> str:
-    """Return the last line that a file has, "" where it has none or is not there."""
+def last_said(log: str) -> str:
+    """Return the last line that a log has, "" where it has none or is not there."""
     with contextlib.suppress(OSError):
-        said = Path(log).read_text(encoding="utf-8", errors="replace").strip()
-        return said.rpartition("\n")[2]
+        return last_line(Path(log).read_text(encoding="utf-8", errors="replace"))
     return ""
 
 

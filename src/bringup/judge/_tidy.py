@@ -25,3 +25,9 @@ def tidy(text: str) -> str:
         return text
     base = min(found) & ~0xFFF  # alignment within a page is kept, and so are distances
     return ADDRESS.sub(lambda match: hex(int(match.group(), 16) - base + FIRST_ADDRESS), text)
+
+
+def last_line(text: str) -> str:
+    """The last line of a text that is not blank, cut."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""

@@ -30,7 +30,7 @@ from bringup.judge._processes import (
     START_SECONDS,
     JudgeFault,
     confine,
-    last_line,
+    last_said,
     process_environment,
     server_command,
     server_folders,
@@ -207,7 +207,7 @@ class Caller:
     def _said(self) -> str:
         """The last line that the fork server and its services have written, for a message."""
         assert self._scratch is not None
-        said = last_line(os.path.join(self._scratch.name, LOG))
+        said = last_said(os.path.join(self._scratch.name, LOG))
         return f" ({said})" if said else ""
 
     def _compiler(self) -> Guest:

@@ -13,7 +13,6 @@ from bringup.vpe.ir import Block, Func, Module, Op, Type, Value
 from bringup.vpe.lower.elementwise import ELEMENTWISE
 from bringup.vpe.parse import ParseError
 
-GROUP = 32  # elements of K under one scale of `tt.dot_scaled`
 _ACCUMULATES = "the accumulator is like the result"
 
 
@@ -269,7 +268,7 @@ def _dot(op: Op) -> None:
 
 
 def _dot_scaled(op: Op) -> None:
-    from bringup.vpe.lower.scaled import operands
+    from bringup.vpe.lower.scaled import GROUP, operands
 
     left, left_scale, right, right_scale, c = operands(op)
     _must(len(op.operands) == 3 + (left_scale is not None) + (right_scale is not None), f"{len(op.operands)} operands")

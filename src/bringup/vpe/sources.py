@@ -48,5 +48,6 @@ def _of_language(file: str) -> bool:
 
 
 def _of_a_module(file: str) -> bool:
+    path = os.path.abspath(file)
     known = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    return any(other == file or (other and os.path.abspath(other) == os.path.abspath(file)) for other in known)
+    return any(os.path.abspath(other) == path for other in known if other)

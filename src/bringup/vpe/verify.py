@@ -59,16 +59,15 @@ def check(module: Module, profile: Profile, options: Any) -> tuple[list[Problem]
     """Find every broken rule; also gives the bytes of local memory that the kernel's live tensors take."""
     problems: list[Problem] = []
     live = 0
-    sites: list[Op] = []
     owners = Owners(module) if getattr(options, "one_owner", False) else None
     for func in module.funcs.values():
         plan = Plan(func)
         checker = _Checker(profile, options, plan, problems, module, owners)
         for block in func.blocks:
             checker.block(block)
-        checker.streams(func, sites)
         live += checker.local_memory(func, live)  # a function that is called has its room beside its callers'
         if func.public:
+            checker.streams()
             checker.chains()
     return problems, live
 
@@ -84,8 +83,6 @@ def _ill_typed(op: Op, symbol: str) -> str | None:
         return str(error)
     if result != declared.elem:
         return f"{symbol} gives {result}, and the call says {declared.elem}"
-    if any(value.type.dims != declared.dims for value in op.operands):
-        return f"{symbol} is called on tensors of one shape for a result of another"
     return None
 
 
@@ -284,21 +281,13 @@ class _Checker:
                 "transpose first",
             )
 
-    def streams(self, func: Func, sites: list[Op]) -> None:
-        """Load and store sites use one DMA stream each; `sites` are those of other functions, and get these."""
+    def streams(self) -> None:
+        """Load and store sites use one DMA stream each, those of functions that the kernel calls as well."""
         limit = self.profile.limits.dma_streams
         if limit is None:
             return
-
-        def visit(block: Block) -> None:
-            for op in block.ops:
-                if op.name in ("tt.load", "tt.store") and op.operands[0].type.is_tensor:
-                    sites.append(op)
-                for region in op.regions:
-                    visit(region)
-
-        for block in func.blocks:
-            visit(block)
+        accesses = [op for op in self.module.walk() if op.name in ("tt.load", "tt.store")]
+        sites = [op for op in accesses if op.operands[0].type.is_tensor]
         if len(sites) > limit:
             self.add(
                 sites[limit], "DMA streams",
