@@ -76,7 +76,7 @@ class FrontEnd:
 
         for key, real in self.real.items():
             if real.supports_target(self.target):
-                backends[key] = Backend(_text_backend(real), Driver)
+                backends[key] = Backend(_text_backend(real, self), Driver)
         driver.set_active(Driver())
         held.install()
         for target in (self.target, *CHECKING):  # Triton reads files at the first need, and keeps what it has read
@@ -169,13 +169,16 @@ def _plain(options: Any) -> dict[str, Any]:
     return {k: v for k, v in vars(options).items() if v is None or isinstance(v, bool | int | float | str)}
 
 
-def _text_backend(real: type) -> type:
+def _text_backend(real: Any, front: FrontEnd) -> type:
     """A backend like Triton's own for the target, whose last stage is the text."""
+    sends_source = getattr(real, "sends_source", False)
 
     class Text(real):  # type: ignore[misc]
         def __init__(self, target: GPUTarget) -> None:
             super().__init__(target)
             self.binary_ext = "text"
+            # Kernels that are checked for other chips, too, are what these would get.
+            self.ignores_alignment = getattr(real, "ignores_alignment", False) and not front.also
 
         def hash(self) -> str:
             return f"text-{self.target}"  # Triton's own asks the assembler for its version
@@ -190,13 +193,13 @@ def _text_backend(real: type) -> type:
 
             def ttir(module: Any, metadata: dict[str, Any]) -> Any:
                 nonlocal source
-                source = str(module)  # the form of addressing is seen here only
-                return own["ttir"](module, metadata)
+                source = str(module)
+                return module if sends_source else own["ttir"](module, metadata)
 
             def text(module: Any, metadata: dict[str, Any]) -> bytes:
                 metadata["name"], metadata["shared"] = module.get_entry_func_name(), 0
-                request = {"text": str(module), "source": source, "options": _plain(options)}
-                return json.dumps(request).encode()
+                text = "" if sends_source else str(module)
+                return json.dumps({"text": text, "source": source, "options": _plain(options)}).encode()
 
             stages["ttir"], stages["text"] = ttir, text
 

@@ -239,7 +239,7 @@ def _guests(descriptors: list[int], sandbox: Sandbox, target: Target, folder: st
     guests = Guests(target)
     _plain_world(target)
     gc.freeze()
-    use_huge_pages()  # not for compilers, which are forked more rarely: it takes 120 MB
+    use_huge_pages()
     serve_spawns(descriptors[0], replace(sandbox, blind=True), guests.serve)
 
 
@@ -250,6 +250,7 @@ def _compiles(descriptors: list[int], sandbox: Sandbox, target: Target, folder: 
     _be_told()
     if not sandbox.clock:
         take_up_the_clock()
+    use_huge_pages()
     world = survey(target.worker_paths, folder)
     serve_spawns(descriptors[0], replace(sandbox, world=world), lambda descriptor: serve_compiles(descriptor, target))
 

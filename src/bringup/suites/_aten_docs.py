@@ -11,6 +11,7 @@ import inspect
 import json
 import re
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -24,18 +25,20 @@ from bringup.suites._cache import Progress, cached, compute, torch_build
 
 _MOST = 6_000  # characters of a decomposition
 _books: dict[str, dict[str, str]] = {}
+_making = threading.Lock()  # sessions begin together, and one book is enough
 
 
 def load_aten_docs(progress: Progress | None, overload: Overload) -> str:
     """Return the text on an overload; the first call for a torch build takes some seconds."""
     code = hashlib.sha256(files("bringup.suites").joinpath("_aten_docs.py").read_bytes()).hexdigest()[:12]
     name = f"aten-docs-{torch_build()}-{code}.json.gz"
-    if name not in _books:
-        data = cached(name)
-        book = _read(data) if data is not None else None
-        if book is None:
-            book = _read(compute(__name__, name, progress)) or {}
-        _books[name] = book
+    with _making:
+        if name not in _books:
+            data = cached(name)
+            book = _read(data) if data is not None else None
+            if book is None:
+                book = _read(compute(__name__, name, progress)) or {}
+            _books[name] = book
     examples = "\n".join(f"{overload.name.partition('.')[0]}({example})" for example in overload.examples)
     formulas = _books[name].get(overload.name, "")
     calls = f"Examples of calls, tensors by dtype and shape (contiguous where no strides are given):\n\n{examples}"

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import sys
+import threading
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -28,19 +29,21 @@ def _code_digest() -> str:
 
 
 _books: dict[str, DocBook] = {}
+_making = threading.Lock()  # sessions begin together, and one book is enough
 
 
 def load_docs(progress: Progress | None, operator: Operator) -> list[DocNode]:
     """Return the graph of an operator's docstrings; the first call for a torch build takes about 6 s."""
     name = f"opinfo-docs-{torch_build()}-{_code_digest()}.json.gz"
-    book = _books.get(name)
-    if book is None or operator.name not in book.docs:
-        data = cached(name)
-        book = DocBook.load(data, name) if data is not None else None
+    with _making:
+        book = _books.get(name)
         if book is None or operator.name not in book.docs:
-            book = DocBook.load(compute(__name__, name, progress), name)
-        assert book is not None  # computed by this code, so of this format
-        _books[name] = book
+            data = cached(name)
+            book = DocBook.load(data, name) if data is not None else None
+            if book is None or operator.name not in book.docs:
+                book = DocBook.load(compute(__name__, name, progress), name)
+            assert book is not None  # computed by this code, so of this format
+            _books[name] = book
     return book.graph(operator.name)
 
 

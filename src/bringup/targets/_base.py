@@ -85,6 +85,8 @@ class Target(Protocol):
     def compile_text(self, request: Mapping[str, Any]) -> Kernel:
         """Compile TTIR (`text`; `source` before Triton's passes; launch `options`); raise the compiler's error.
 
+        `text` is empty where Triton's backend for the target has `sends_source`: then the passes are run here.
+
         Runs in a process that holds no data and is thrown away: the text may be anything.
         """
         ...

@@ -27,21 +27,24 @@ KEPT_BYTES = 1 << 20  # of addresses that ended calls have used: touched pages c
 
 def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
     """Compile a text for a profile; raises VpeCompileError."""
-    from bringup.vpe.backend.compiler import make_ttir
     from bringup.vpe.compile import check_source, compile_ttir
     from bringup.vpe.kernel import with_code
 
     scatter = bool(request["options"].get("enable_scatter_stores"))
     options = SimpleNamespace(arch=chip.name, profile=chip.digest, enable_scatter_stores=scatter, one_owner=True)
     try:
-        module = verified(str(request["text"]))
         source = verified(str(request["source"])) if request.get("source") else None
+        module = verified(str(request["text"])) if request.get("text") or source is None else None
     except RuntimeError as error:
         raise VpeCompileError(f"this is no TTIR of this Triton: {error}") from None
     if source is None:
         check_source(module, options)
-    elif make_ttir(source, options).str_nodebug() != module.str_nodebug():
-        raise VpeCompileError("the kernel's text is not what Triton's passes make of its source")
+    else:
+        made = _after_passes(source, options)
+        if module is not None and made.str_nodebug() != module.str_nodebug():
+            raise VpeCompileError("the kernel's text is not what Triton's passes make of its source")
+        module = made
+    assert module is not None
     try:
         refuse_addresses(module.str_nodebug())
     except RuntimeError as error:
@@ -50,6 +53,15 @@ def compile_for_vpe(chip: Profile, request: Mapping[str, Any]) -> Kernel:
     options.signature = facts["signature"]
     binary, name, local = compile_ttir(str(module), options)
     return Kernel(with_code(binary, bool(request.get("plain"))), name, local, facts)
+
+
+def _after_passes(source: Any, options: Any) -> Any:
+    from bringup.vpe.backend.compiler import make_ttir
+
+    try:
+        return make_ttir(source, options)
+    except RuntimeError as error:
+        raise VpeCompileError(f"Triton's passes fail: {error}") from None
 
 
 @dataclass

@@ -81,11 +81,13 @@ def activate(profile: Any = None) -> None:
     from triton.runtime.driver import driver
 
     from bringup.vpe import state
+    from bringup.vpe.backend import alignment
     from bringup.vpe.backend.compiler import VpeBackend
     from bringup.vpe.backend.driver import VpeDriver
     from bringup.vpe.profile import DEFAULT_PROFILE
 
     state.set_profile(profile or state.environment_profile() or DEFAULT_PROFILE)
+    alignment.install()
     if "vpe" not in backends:
         backends["vpe"] = Backend(VpeBackend, VpeDriver)
     if not isinstance(driver._active, VpeDriver):

@@ -6,6 +6,7 @@ import base64
 import functools
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +14,11 @@ from bringup.vpe import native
 from bringup.vpe.ir import Module
 from bringup.vpe.lower.functions import Calls, FunctionKey, load_packed, packed
 from bringup.vpe.lower.functions import load as load_function
-from bringup.vpe.lower.kernel import ENTRY, Lowered, lower
+from bringup.vpe.lower.kernel import Lowered, lower
 from bringup.vpe.parse import parse
 from bringup.vpe.verify import place
 
-FORMAT = 2
+FORMAT = 3
 WORTH_BETTER_CODE = 20e-3
 """Seconds in launches after which a kernel's code is made anew, slowly."""
 
@@ -54,8 +55,8 @@ class LoadedKernel:
     """A kernel ready to launch."""
 
     name: str
-    entry: Any
-    """ctypes callable (context address, 0, 0) -> int; releases the interpreter lock."""
+    entry: Callable[[int], int]
+    """Runs programs, by the address of a context; releases the interpreter lock."""
     arena_bytes: int
     local_bytes: int
     prints: bool
@@ -81,7 +82,7 @@ class LoadedKernel:
             better = native.compile_text(zlib.decompress(self.compressed_llvm).decode())
             # other threads may be in the old code
             self.keep.append(self.library)
-            self.entry, self.library = native.entry(better, ENTRY), better
+            self.entry, self.library = native.runner(better, self.rows), better
             self.seconds_per_program = 0.0
 
     @functools.cached_property
@@ -117,7 +118,7 @@ def load(name: str, data: bytes) -> LoadedKernel:
     else:
         library = native.compile_text(text, quick=True)
     return LoadedKernel(
-        name, native.entry(library, ENTRY), header["arena"], header["local"], header["prints"],
+        name, native.runner(library), header["arena"], header["local"], header["prints"],
         base64.b64decode(header["ttir"]), library, keep=keep, compressed_llvm=llvm,
         follows=header["follows"],
     )  # fmt: skip
@@ -131,7 +132,7 @@ def _load_by_line(kernel: LoadedKernel) -> LoadedKernel:
     keep = [load_function(key) for key in calls.used]
     library = native.compile_text(lowered.text, quick=True, plain=True)
     return LoadedKernel(
-        kernel.name, native.entry(library, ENTRY), lowered.arena_bytes, kernel.local_bytes, kernel.prints,
+        kernel.name, native.runner(library, len(lines)), lowered.arena_bytes, kernel.local_bytes, kernel.prints,
         kernel.compressed_ttir, library, keep=keep, compressed_llvm=zlib.compress(lowered.text.encode(), 1),
         follows=kernel.follows, lines=lines,
     )  # fmt: skip
@@ -144,7 +145,7 @@ def load_for_dump(kernel: LoadedKernel, site: int) -> tuple[LoadedKernel, Lowere
     keep = [load_function(key) for key in calls.used]
     library = native.compile_text(lowered.text, quick=True, plain=True)
     copy = LoadedKernel(
-        kernel.name, native.entry(library, ENTRY), lowered.arena_bytes, kernel.local_bytes, False,
+        kernel.name, native.runner(library), lowered.arena_bytes, kernel.local_bytes, False,
             kernel.compressed_ttir,
         library, keep=keep,
     )  # fmt: skip

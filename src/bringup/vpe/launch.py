@@ -278,12 +278,12 @@ def run(
     if count > 1:
         try:
             pool = _threads(limit - 1)
-            futures += [pool.submit(kernel.entry, worker.context.ctypes.data, 0, 0) for worker in workers[1:]]
+            futures += [pool.submit(kernel.entry, worker.context.ctypes.data) for worker in workers[1:]]
         except RuntimeError:
             # no more threads in this process (a limit, or the interpreter is ending): this one does the work
             shutdown_threads()
     with while_a_kernel_runs():
-        kernel.entry(workers[0].context.ctypes.data, 0, 0)
+        kernel.entry(workers[0].context.ctypes.data)
     for future in futures:
         # one that has not begun has nothing left to do
         if not future.cancel():

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bringup.vpe.llvm_text import Unit
+from bringup.vpe.programs import KERNEL, PROGRAMS, write_programs
 
 T = TypeVar("T")
 _LOCK = threading.RLock()
@@ -247,7 +248,7 @@ def add_symbol(name: str, address: int) -> None:
 
 RUNTIME = (
     "vpe_load", "vpe_store", "vpe_gather", "vpe_scatter", "vpe_check", "vpe_fault", "vpe_dot_f32", "vpe_dot_f64",
-    "vpe_dot_i32", "vpe_work", "vpe_turn",
+    "vpe_dot_i32", "vpe_work", "vpe_turn", PROGRAMS,
 )  # fmt: skip
 
 
@@ -261,6 +262,7 @@ def runtime() -> Library:
     unit = Unit("vpe runtime")
     write_dma(unit)
     write_work(unit)
+    write_programs(unit)
     write_dot(unit)
     library = compile_text(unit.text(), level=2, vectorise=True)
     for name in RUNTIME:
@@ -283,5 +285,11 @@ def make_runtime_elsewhere() -> None:
 
 
 def entry(library: Library, name: str) -> Any:
-    """A function `i32 (ptr ctx, i64 first, i64 last)` as a ctypes callable that releases the interpreter lock."""
+    """A function `i32 (ptr, i64, i64)` as a ctypes callable that releases the interpreter lock."""
     return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(library.address(name))
+
+
+def runner(library: Library, rows: int = 1) -> Callable[[int], int]:
+    """What runs the programs of a kernel (`programs`), for an address of a context."""
+    run, kernel = entry(runtime(), PROGRAMS), library.address(KERNEL)
+    return lambda context: run(context, kernel, rows)

@@ -77,7 +77,7 @@ def run_one(
         assert stopped.work is not None
         stopped.work.fill(slots)
         slots[L.WORK], slots[L.OWN_LIMIT], slots[L.TOTAL_LIMIT] = work.ctypes.data, limit, limit
-    kernel.entry(slots.ctypes.data, 0, 0)
+    kernel.entry(slots.ctypes.data)
     worker.fault[L.F_POSITION] = position
     return worker.fault, int(work[0])
 

@@ -68,6 +68,10 @@ class VpeBackend(BaseBackend):  # type: ignore[misc]
     """Compiles kernels for the virtual accelerator of the current profile."""
 
     binary_ext = "vpe"
+    ignores_alignment = True
+    """See `alignment`."""
+    sends_source = True
+    """To the device's side, which runs Triton's passes: the form of addressing is seen before these only."""
 
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:

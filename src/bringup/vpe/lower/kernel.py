@@ -1,4 +1,4 @@
-"""A whole kernel: dispatch of operations, functions, entry point over a range of programs."""
+"""A whole kernel: dispatch of operations, and functions, for one program."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from bringup.vpe.lower.lanes import REGISTER, STORED, Lanes, V
 from bringup.vpe.lower.nans import settle
 from bringup.vpe.lower.owners import Owners
 from bringup.vpe.lower.plan import LAYOUT
-
-ENTRY = "vpe_programs"
+from bringup.vpe.programs import KERNEL
 
 _VISIT: dict[str, Callable[[Lowering, Op], None]] = {
     "tt.load": access.load, "tt.store": access.store, "tt.atomic_rmw": access.atomic_rmw,
@@ -87,7 +86,7 @@ def _function(shared: Shared, func: Func, name: str) -> None:
     if not func.public:
         args += [(REGISTER[value.type.elem], f"p{i}") for i, value in enumerate(func.args)]
         args += [("ptr", f"r{i}") for i in range(len(func.result_types))]
-    f = Function(shared.unit, name, "i32", args, internal=True)
+    f = Function(shared.unit, name, "i32", args, internal=not func.public)
     low = Lowering(shared, func, f, _visit)
     low.arena_pointer = f.pointer(f.load64("%ctx", L.ARENA))
     if func.public:
@@ -176,72 +175,6 @@ def _graph(low: Lowering, func: Func) -> None:
             raise Unsupported(end, "no lowering for this terminator")
 
 
-def _entry(unit: Unit, rows: int) -> None:
-    """`i32 vpe_programs(ptr ctx, i64, i64)`: take chunks of programs from the shared counter until none is left.
-
-    Where cycles are limited, notes the work of each program that ends, and takes no more once all took too much.
-    `rows`: of counters that a PE has, one unless the kernel counts by line.
-    """
-    f = Function(unit, ENTRY, "i32", [("ptr", "ctx"), ("i64", "unused0"), ("i64", "unused1")])
-    shared = f.pointer(f.load64("%ctx", L.NEXT))
-    total, chunk = f.load64("%ctx", L.PROGRAMS), f.load64("%ctx", L.CHUNK)
-    order = f.load64("%ctx", L.ORDER)
-    stop = f.pointer(f.load64("%ctx", L.STOP))
-    pes, counters = f.load64("%ctx", L.PE_COUNT), f.load64("%ctx", L.COUNTER_BASE)
-    gx, gy = f.load64("%ctx", L.GRID), f.load64("%ctx", L.GRID + 1)
-    over, taken, work = (f.pointer(f.load64("%ctx", slot)) for slot in (L.OVER, L.TOTAL, L.WORK))
-    limited, limit = f.load64("%ctx", L.WEIGHTS).cmp("ne", 0), f.load64("%ctx", L.TOTAL_LIMIT)
-    unit.declare("vpe_work", "i64", "ptr")
-    has_order = order.cmp("ne", 0)
-    done, failed = f.new_label("all"), f.new_label("failed")
-    with f.forever() as (_, _out):
-        first = f.i(f.emit(f"atomicrmw add ptr {shared}, i64 {chunk} monotonic"))
-        f.leave_if(first.cmp("sge", total), done)
-        last = (first + chunk).min_signed(total)
-        with f.loop(str(last - first)) as step:
-            position = first + step
-            stopped = f.i(f.emit(f"load atomic i64, ptr {stop} monotonic, align 8"))
-            f.leave_if(stopped.cmp("slt", position), done)
-            f.leave_if(f.i(f.emit(f"load atomic i64, ptr {over} monotonic, align 8")).cmp("ne", 0), done)
-            f.store64(position, "%ctx", L.POSITION)
-            number = f.variable(position)
-            with f.when(has_order):
-                number.value = f.load64(f.pointer(order), number.value)
-            program = number.value
-            f.store64(program, "%ctx", L.PROGRAM)
-            x = f.i(f.emit(f"urem i64 {program}, {gx}"))
-            rest = f.i(f.emit(f"udiv i64 {program}, {gx}"))
-            f.store64(x, "%ctx", L.PID)
-            f.store64(f.i(f.emit(f"urem i64 {rest}, {gy}")), "%ctx", L.PID + 1)
-            f.store64(f.i(f.emit(f"udiv i64 {rest}, {gy}")), "%ctx", L.PID + 2)
-            pe = f.i(f.emit(f"urem i64 {program}, {pes}"))
-            mine = counters + pe * (8 * L.COUNTER_SLOTS * rows)
-            f.store64(mine, "%ctx", L.COUNTERS)
-            if rows > 1:
-                f.store64(mine, "%ctx", L.LINES)
-            with f.when(limited):
-                f.store64(f.i(f.emit("call i64 @vpe_work(ptr %ctx)")), "%ctx", L.BEFORE)
-            place = f.pointer(mine)
-            f.store64(f.load64(place, int(L.Counter.PROGRAMS)) + 1, place, int(L.Counter.PROGRAMS))
-            bad = f.emit("call i32 @kernel(ptr %ctx)")
-            f.leave_if(f.emit(f"icmp ne i32 {bad}, 0"), failed)
-            with f.when(limited):
-                own = f.i(f.emit("call i64 @vpe_work(ptr %ctx)")) - f.load64("%ctx", L.BEFORE)
-                f.store64(own, work, position)
-                before = f.i(f.emit(f"atomicrmw add ptr {taken}, i64 {own} monotonic"))
-                with f.when((before + own).cmp("sgt", limit)):
-                    f.do(f"store atomic i64 1, ptr {over} monotonic, align 8")
-    f.do("unreachable")
-    f.open = False
-    f.label(failed)
-    # programs before this one go on: which one is reported does not depend on the threads
-    f.do(f"{f.tmp()} = atomicrmw min ptr {stop}, i64 {f.load64('%ctx', L.POSITION)} monotonic")
-    f.ret("i32 1")
-    f.label(done)
-    f.ret("i32 0")
-    f.finish()
-
-
 def lower(
     module: Module, call: Callable[[Lanes, str, list[V], str], V], dump_site: int | None = None,
     rows: dict[Op, int] | None = None,
@@ -265,8 +198,7 @@ def lower(
     for func in module.funcs.values():
         if not func.public:
             _function(shared, func, control.function_name(func.name))
-    _function(shared, module.kernel, "kernel")
-    _entry(unit, 1 + max(rows.values(), default=0) if rows is not None else 1)
+    _function(shared, module.kernel, KERNEL)
     follows = any(
         op.name == "tt.int_to_ptr" or (op.name == "tt.load" and op.result.type.elem == "ptr") for op in module.walk()
     )
