@@ -64,7 +64,11 @@ class Call:
 
 @runtime_checkable
 class Engine(Protocol):
-    """A device behind the wall. All methods run in the device process."""
+    """A device behind the wall. All methods run in the device process.
+
+    One that limits what a call takes may have `copied(nbytes)` as well: asked before each copy within the device, it
+    raises Fault("time") where copies and launches together take too much.
+    """
 
     exact: bool
     """Whether launches mark each byte that they write in `Block.written_by`; otherwise they count for all of it."""

@@ -117,6 +117,7 @@ class Execution:
         """
         self._fence = fence if mode.get(FENCE) and not engine.exact else None
         self.engine, self.memory, self.launchers, self.mode = engine, memory, launchers, mode
+        self._limits_copies = hasattr(engine, "copied")
         self.account = Account()
         self.texts = _Texts()
         self.allowance = Allowance(
@@ -249,6 +250,8 @@ class Execution:
                 "buffer that it fills",
             )
         if not is_itself(source, target):
+            if self._limits_copies:
+                self.engine.copied(writers.size)  # type: ignore[attr-defined]
             given.copy_(taken)
         launched = (writers & WRITER) == LAUNCHED
         found = np.where(writers != 0, writers & UNTAKEN | COPIED, 0).astype(np.uint8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,6 +58,9 @@ class Asked:
     """What reads were answered with, in hexadecimal digits; None where that is too much to keep."""
     times: tuple[float, ...] = ()
     """How long some launches take, in seconds, where it asked for that."""
+
+
+ROOM_TIMES, ROOM_BYTES = 2, 1 << 16  # of what a result needs: what its memory may be larger by
 
 
 class CaseJudge:
@@ -498,7 +501,26 @@ class CaseJudge:
                 if path not in got:
                     message = f"the output must be a view of {source} (or the same tensor); it has memory of its own"
                     return Mismatch(aspect="aliasing", output=path, message=message)
-        return _shared_outputs(expected, actual) or _overlapping(expected, actual)
+        return _shared_outputs(expected, actual) or _overlapping(expected, actual) or _roomy(expected, actual, got)
+
+
+def _roomy(expected: NamedTensors, actual: NamedTensors, shared: Mapping[str, str]) -> Mismatch | None:
+    """A fresh result keeps what it needs, or twice as much: its memory lives as long as it does."""
+    needs: dict[int, int] = {}
+    for path, tensor in actual:
+        if path not in shared:
+            storage = tensor.untyped_storage()._cdata
+            needs[storage] = needs.get(storage, 0) + tensor.numel() * tensor.element_size()
+    for (path, tensor), (_, right) in zip(actual, expected, strict=False):
+        kept = tensor.untyped_storage().nbytes()
+        most = ROOM_TIMES * max(needs.get(tensor.untyped_storage()._cdata, 0), right.untyped_storage().nbytes())
+        if path not in shared and kept > most + ROOM_BYTES:
+            message = (
+                f"the output keeps {kept} bytes of memory for {tensor.numel() * tensor.element_size()}; "
+                "return a tensor that is as large as the result, and leave temporary memory behind"
+            )
+            return Mismatch(aspect="aliasing", output=path, message=message)
+    return None
 
 
 def tape_name(case: CaseId) -> str:

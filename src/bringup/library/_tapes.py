@@ -110,6 +110,12 @@ class Room:
         whole.writable = whole.writable and number not in self._kept
         return whole
 
+    def moves(self, nbytes: int) -> None:
+        """A copy is about to be made. Raises GuestFailed where the call has used up its cycles."""
+        said = self.budget.spent_by_copies(state.profile(), nbytes) if self.budget is not None else ""
+        if said:
+            raise GuestFailed(said)
+
     def written(self, number: int) -> None:
         """The host or a copy is about to write a region. Raises GuestFailed where the call may not."""
         if number in self._kept:
@@ -184,7 +190,9 @@ class Copy:
     def run(self, regions: Room) -> None:
         """Do it."""
         regions.written(self.target.region)
-        self.target.on(regions).copy_(self.source.on(regions))
+        source = self.source.on(regions)
+        regions.moves(source.numel() * source.element_size())
+        self.target.on(regions).copy_(source)
         regions.copied(self.source, self.target)
 
 

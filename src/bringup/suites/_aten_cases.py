@@ -110,6 +110,11 @@ def case_of(
     call = _without_none(sized(call, facts.writes))
     kwargs, fresh = _outputs(facts, call)
     public = Call(reference, call.args, dict(kwargs))
+
+    def function_for(args: tuple[Any, ...], options: Mapping[str, Any]) -> Callable[[Any], Any] | None:
+        found = postprocess_of(parent.public, _as_public(facts, Call(reference, args, dict(options))))
+        return found.function if found else None
+
     compared = postprocess_of(parent.public, _as_public(facts, public)) if parent.same else None
     rounded = ROUNDED.get((parent.public, case.dtype)) if parent.same else None
     if rounded is not None:
@@ -141,6 +146,7 @@ def case_of(
         atol=tolerance.atol,
         tolerance_reason=tolerance.reason,
         postprocess=compared.function if compared else None,
+        postprocess_for=function_for if parent.same else None,
         notes=notes,
         title=f"{origin}: {call_text(call.args, kwargs)}"[:300],
     )

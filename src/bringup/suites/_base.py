@@ -39,6 +39,8 @@ class CaseInputs:
     # Applied to expected and actual before comparison where only a function of the output is defined
     # (the sign of singular vectors, say); from the suite's own data, never from the candidate.
     postprocess: Callable[[Any], Any] | None = None
+    # The same for the operator's call with other arguments; None where nobody knows.
+    postprocess_for: Callable[[tuple[Any, ...], Mapping[str, Any]], Callable[[Any], Any] | None] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""  # what the case is there for, as a report says it: "layout: input 0 transposed"
     requires: str = ""  # a parameter by name: a wrapper whose signature lacks it is not asked (and counted as such)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -51,6 +52,11 @@ def case_of(case: CaseId, sample: Sample, imprecise: bool, *, post: bool = True)
     if (case.operator, case.dtype) in ROUNDED:
         reference = _rounded(reference)
         notes["reference"] = ROUNDED[case.operator, case.dtype]
+
+    def function_for(args: tuple[Any, ...], options: Mapping[str, Any]) -> Callable[[Any], Any] | None:
+        found = postprocess_of(case.operator, replace(call, args=args, kwargs=dict(options)))
+        return found.function if found else None
+
     compared = postprocess_of(case.operator, call) if post else None
     standard = Standard(case.operator, reference, case.dtype, compared.function if compared else None)
     tolerance = written(sample.entry, case.dtype)
@@ -74,6 +80,7 @@ def case_of(case: CaseId, sample: Sample, imprecise: bool, *, post: bool = True)
         atol=tolerance.atol,
         tolerance_reason=tolerance.reason,
         postprocess=compared.function if compared else None,
+        postprocess_for=function_for if post else None,
         notes=notes,
         standard=standard,
     )

@@ -24,7 +24,39 @@ from bringup.suites._random_listing import CASES, Random
 from bringup.verdict import CaseId
 
 Holds = dict[str, bool]
+
+
+class Chance(random.Random):
+    """What lengths, and numbers among the arguments, are drawn with.
+
+    The gate's own cases have numbers that a prompt can show. Where a seed is drawn, and in the audit, numbers are
+    drawn, too: else a kernel might be right for those few.
+    """
+
+    plain = True
+
+    def numbers(self, shown: Sequence[tuple[Any, ...]], draw: Callable[[], tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return the numbers of cases that take turns, of which the default is one."""
+        if self.plain:
+            return list(shown)
+        return [*(one for one in shown if not one), *(draw() for _ in range(DRAWN))]
+
+    def long(self) -> int:
+        """Return a length of the larger cases."""
+        if self.plain:
+            return MANY + self.randrange(1, 999)
+        return int(2 ** self.uniform(math.log2(MANY), math.log2(MOST)))
+
+    def power(self, low: float, high: float) -> float:
+        """Return a number of any magnitude between two powers of two."""
+        return float(2.0 ** self.uniform(low, high))
+
+
 MANY = 1 << 14  # numbers in the larger cases
+MOST = 1 << 18  # in those of a drawn length
+DRAWN = 4  # sets of numbers that are drawn for an overload in one dtype
+EXACT = 48.0  # binary logarithm of whole numbers that are looked at in double precision
+GATE = "aten"  # the suite whose cases of seed 0 are published
 SUPPORT = "every number is in the support"
 SHAPE = "the numbers follow the distribution"
 MEAN = "their mean is right"
@@ -111,13 +143,14 @@ def _calls(name: str, dtype: torch.dtype, seed: int, salt: str) -> list[Drawn]:
     key = f"{salt} {name} {dtype}"
     generator = torch.Generator()
     generator.manual_seed(seed_of(seed, name, f"random.{salt}", str(dtype)))
-    lengths = random.Random(f"{key} {seed}")
+    lengths = Chance(f"{key} {seed}")
+    lengths.plain = not seed and salt == GATE
     return list(_BY_NAME[name](dtype, generator, lengths))
 
 
-def _places(dtype: torch.dtype, lengths: random.Random) -> Iterator[torch.Tensor]:
+def _places(dtype: torch.dtype, lengths: Chance) -> Iterator[torch.Tensor]:
     """Yield eight tensors to be filled: nothing in them may show in the result."""
-    yield _hostile((MANY + lengths.randrange(1, 999),), dtype)
+    yield _hostile((lengths.long(),), dtype)
     yield _hostile((lengths.randrange(65, 90), 257), dtype)
     yield _hostile((lengths.randrange(2, 9), lengths.randrange(2, 9)), dtype)
     yield _hostile((), dtype)
@@ -134,7 +167,7 @@ def _hostile(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 
 def _filled(
-    dtype: torch.dtype, lengths: random.Random, numbers: Sequence[tuple[Any, ...]], holds: Callable[..., Any]
+    dtype: torch.dtype, lengths: Chance, numbers: Sequence[tuple[Any, ...]], holds: Callable[..., Any]
 ) -> Iterator[Drawn]:
     """Yield ten calls that fill a tensor, with the given numbers in turns, the long ones with each."""
     places = list(_places(dtype, lengths))
@@ -144,7 +177,7 @@ def _filled(
         yield Drawn((place, *given), holds(*given))
 
 
-def _uniform(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+def _uniform(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     def holds(low: float = 0.0, high: float = 1.0) -> Callable[[Any], Holds]:
         def check(result: torch.Tensor) -> Holds:
             inside = result.double()
@@ -154,10 +187,15 @@ def _uniform(dtype: torch.dtype, generator: torch.Generator, lengths: random.Ran
 
         return check
 
-    yield from _filled(dtype, lengths, [(), (-2.0, 3.0), (0.0, 0.125)], holds)
+    def draw() -> tuple[float, float]:
+        low = lengths.choice((1, -1)) * lengths.power(-6, 6)
+        ends = torch.tensor([low, low + lengths.power(-1, 5) * abs(low)]).to(dtype)  # that rounding keeps
+        return float(ends[0]), float(ends[1])
+
+    yield from _filled(dtype, lengths, lengths.numbers([(), (-2.0, 3.0), (0.0, 0.125)], draw), holds)
 
 
-def _normal(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+def _normal(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     def holds(mean: float = 0.0, std: float = 1.0) -> Callable[[Any], Holds]:
         def check(result: torch.Tensor) -> Holds:
             return _shown(result, result.isfinite(), lambda x: 0.5 * (1 + torch.erf((x - mean) / std / math.sqrt(2))),
@@ -165,10 +203,14 @@ def _normal(dtype: torch.dtype, generator: torch.Generator, lengths: random.Rand
 
         return check
 
-    yield from _filled(dtype, lengths, [(), (-1.0, 0.5), (0.0, 0.02)], holds)
+    def draw() -> tuple[float, float]:
+        std = lengths.power(-6, 4)
+        return lengths.uniform(-4, 4) * std, std
+
+    yield from _filled(dtype, lengths, lengths.numbers([(), (-1.0, 0.5), (0.0, 0.02)], draw), holds)
 
 
-def _exponential(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+def _exponential(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     def holds(rate: float = 1.0) -> Callable[[Any], Holds]:
         def check(result: torch.Tensor) -> Holds:
             least = result > 0 if dtype is torch.float32 else result >= 0
@@ -177,7 +219,8 @@ def _exponential(dtype: torch.dtype, generator: torch.Generator, lengths: random
 
         return check
 
-    yield from _filled(dtype, lengths, [(), (0.5,), (8.0,)], holds)
+    numbers = lengths.numbers([(), (0.5,), (8.0,)], lambda: (lengths.power(-4, 5),))
+    yield from _filled(dtype, lengths, numbers, holds)
 
 
 def _whole(low: int, high: int) -> Callable[[Any], Holds]:
@@ -201,26 +244,36 @@ def _largest(dtype: torch.dtype) -> int:
     return 2 ** _MANTISSA[dtype] + 1 if dtype.is_floating_point else int(torch.iinfo(dtype).max)
 
 
-def _random(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+def _random(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     yield from _filled(dtype, lengths, [()], lambda: _whole(0, _largest(dtype)))
 
 
-def _random_to(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
-    yield from _filled(dtype, lengths, [(5,), (200,), (1,)], lambda to: _whole(0, to))
+def _random_to(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
+    most = min(math.log2(_largest(dtype)), EXACT)
+    numbers = lengths.numbers([(5,), (200,), (1,)], lambda: (max(1, int(lengths.power(0, most))),))
+    yield from _filled(dtype, lengths, numbers, lambda to: _whole(0, to))
 
 
-def _random_from(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
-    yield from _filled(dtype, lengths, [(-3, 4), (7, 107), (0, 2)], _whole)
+def _random_from(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
+    most = min(math.log2(_largest(dtype)) - 1, EXACT)
+
+    def draw() -> tuple[int, int]:
+        signed = dtype.is_floating_point or torch.iinfo(dtype).min < 0
+        low = (lengths.choice((1, -1)) if signed else 1) * int(lengths.power(0, most))
+        return low, min(low + max(1, int(lengths.power(0, most))), _largest(dtype) - 1)
+
+    yield from _filled(dtype, lengths, lengths.numbers([(-3, 4), (7, 107), (0, 2)], draw), _whole)
 
 
-def _bernoulli(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+def _bernoulli(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     def holds(p: float = 0.5) -> Callable[[Any], Holds]:
         return lambda result: _coins(result, torch.full(result.shape, p, dtype=torch.float64))
 
-    yield from _filled(dtype, lengths, [(), (0.1,), (0.9,), (0.0,), (1.0,)], holds)
+    numbers = lengths.numbers([(), (0.1,), (0.9,), (0.0,), (1.0,)], lambda: (lengths.random(),))
+    yield from _filled(dtype, lengths, numbers, holds)
 
 
-def _bernoulli_tensor(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+def _bernoulli_tensor(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     places = [*_places(dtype, lengths), _hostile((MANY,), dtype), _hostile((33, 513), dtype)]
     for turn, place in enumerate(places):
         p = torch.rand(place.shape, generator=generator).to(dtype)
@@ -243,11 +296,13 @@ def _coins(result: torch.Tensor, p: torch.Tensor) -> Holds:
     }
 
 
-def _dropout(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+def _dropout(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     plans: list[tuple[float, bool | None]] = [
         (0.5, True), (0.1, True), (0.9, None), (0.5, True), (0.3, True), (0.2, True), (0.5, False), (0.75, True),
         (0.5, True), (0.25, True),
     ]  # fmt: skip
+    if not lengths.plain:
+        plans = [(lengths.uniform(0.02, 0.98), train) for _, train in plans]
     places = [*_places(dtype, lengths), _hostile((33, 513), dtype), _hostile((MANY,), dtype)]
     places[4] = _hostile((1, 1), dtype)  # PyTorch does not ask for an empty tensor's mask, nor with p of 0 or 1
     for place, (p, train) in zip(places, plans, strict=True):
@@ -271,8 +326,10 @@ def _dropout(dtype: torch.dtype, generator: torch.Generator, lengths: random.Ran
         yield Drawn((given, p, train), holds)
 
 
-def _randperm(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
-    for n in (MANY, lengths.randrange(1000, 5000), 0, 1, 2, 7, 127, 1025, lengths.randrange(257, 999), 4096):
+def _randperm(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
+    fixed = (MANY, lengths.randrange(1000, 5000), 0, 1, 2, 7, 127, 1025, lengths.randrange(257, 999), 4096)
+    drawn = (int(lengths.power(1, 3.3)) + 1, int(lengths.power(1, 3.3)) + 1, int(lengths.power(7, 15)))
+    for n in fixed if lengths.plain else (*fixed[:7], *drawn):
 
         def holds(result: torch.Tensor, n: int = n) -> Holds:
             wide = result.double()
@@ -289,11 +346,15 @@ def _randperm(dtype: torch.dtype, generator: torch.Generator, lengths: random.Ra
         yield Drawn((n,), holds, out=_hostile((n,), dtype))
 
 
-def _multinomial(dtype: torch.dtype, generator: torch.Generator, lengths: random.Random) -> Iterator[Drawn]:
+def _multinomial(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     plans = [
         ((8,), MANY, True), ((64, 10), 512, True), ((37,), 37, False), ((4096, 12), 1, False), ((2, 5), 3, False),
         ((1,), 1, False), ((300, 130), 64, False), ((5, 257), 900, True), ((4096, 6), 1, True), ((40, 33), 2, False),
     ]  # fmt: skip
+    if not lengths.plain:
+        plans[0] = ((lengths.randrange(2, 40),), lengths.randrange(MANY, 2 * MANY), True)
+        plans[1] = ((lengths.randrange(8, 99), lengths.randrange(3, 50)), lengths.randrange(200, 999), True)
+        plans[8] = ((lengths.randrange(999, 9999), lengths.randrange(2, 30)), 1, True)
     for shape, count, replacement in plans:
         weights = torch.rand(shape, generator=generator) + 0.1
         if shape[-1] > 4 and (replacement or count < shape[-1] - 1):
@@ -306,7 +367,7 @@ def _multinomial(dtype: torch.dtype, generator: torch.Generator, lengths: random
             rows, picks = w.double().reshape(-1, w.shape[-1]), result.reshape(-1, count)
             valid = bool(((picks >= 0) & (picks < rows.shape[1])).all())
             if not valid:
-                return {SUPPORT: False, "no column of a row comes twice": False, MEAN: False}
+                return {SUPPORT: False, "no column of a row comes twice": False, MEAN: False, APART: False}
             drawn = picks if again else picks[:, :1]  # the first of each row is drawn from all columns
             chances = (rows / rows.sum(1, keepdim=True)).repeat_interleave(drawn.shape[1], 0)
             ordered = picks.sort(1).values
@@ -315,9 +376,18 @@ def _multinomial(dtype: torch.dtype, generator: torch.Generator, lengths: random
                 SUPPORT: bool((rows.gather(1, picks) > 0).all()),
                 "no column of a row comes twice": again or not bool((ordered[:, 1:] == ordered[:, :-1]).any()),
                 MEAN: all(balanced(hit, chance, chance * (1 - chance)) for hit, chance in columns),
+                APART: not again or _rows_apart(picks, rows),
             }
 
         yield Drawn((weights, count, replacement), holds)
+
+
+def _rows_apart(picks: torch.Tensor, rows: torch.Tensor) -> bool:
+    """Whether picks with replacement hang on none before them: in the first row, and over all of them."""
+    columns = torch.arange(rows.shape[1], dtype=torch.float64)
+    mean = (rows * columns).sum(1, keepdim=True) / rows.sum(1, keepdim=True)
+    away = picks.double() - mean
+    return independent(away[0]) and independent(away.reshape(-1)[:MANY])
 
 
 def _shown(
@@ -361,7 +431,7 @@ def _about(values: torch.Tensor, mean: float, variance: float, room: float) -> b
     return any(balanced(values, mean + shift, variance) for shift in (0.0, -room / 2, room / 2))
 
 
-_BY_NAME: dict[str, Callable[[torch.dtype, torch.Generator, random.Random], Iterator[Drawn]]] = {
+_BY_NAME: dict[str, Callable[[torch.dtype, torch.Generator, Chance], Iterator[Drawn]]] = {
     "native_dropout": _dropout,
     "bernoulli_.float": _bernoulli,
     "bernoulli_.Tensor": _bernoulli_tensor,

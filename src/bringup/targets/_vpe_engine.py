@@ -192,6 +192,12 @@ class VpeEngine:
         self._counts = bool(mode.get("profile"))
         self._budget = Budget.for_call(self.chip.limits)
 
+    def copied(self, nbytes: int) -> None:
+        """Count a copy towards the call's cycles. Raises Fault("time") where these are used up."""
+        said = self._budget.spent_by_copies(self.chip, nbytes) if self._budget is not None else ""
+        if said:
+            raise Fault("time", said)
+
     def counters(self) -> list[dict[str, Any]]:
         """What the simulator counted, and the time that the profile's figures make of it."""
         if not self._counts:

@@ -106,6 +106,17 @@ class Budget:
         self.used += work
         return max(self.cycles * SCALE - self.used, 0)
 
+    def spent_by_copies(self, profile: Any, nbytes: int) -> str:
+        """Count a copy of so many bytes; say so where the call has used up its cycles, else ""."""
+        if self.take(copy_work(profile, nbytes)):
+            return ""
+        return f"copies and launches take more than the {self.cycles} cycles that a {self.what} on these data may take"
+
+
+def copy_work(profile: Any, nbytes: int) -> int:
+    """What a copy within the device costs, in parts of a cycle: a launch, and DMA of a PE's there and back."""
+    return launch_work(profile) + int(2 * nbytes / profile.cost.dma_bytes_per_cycle_pe * SCALE)
+
 
 def write_work(unit: Unit) -> None:
     """Add the functions to a unit."""

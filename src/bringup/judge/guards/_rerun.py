@@ -259,6 +259,10 @@ class Rerunner:
         """Return the case with these arguments, whose tensors are its own; None where PyTorch refuses it."""
         args, kwargs = _codec.clone_tree([tuple(args), dict(kwargs)])
         inputs = replace(case.inputs, args=tuple(args), kwargs=kwargs, title=words)
+        if inputs.postprocess_for is not None:
+            function = inputs.postprocess_for(inputs.args, kwargs)
+            standard = inputs.standard and replace(inputs.standard, functions=function)
+            inputs = replace(inputs, postprocess=function, standard=standard)
         made = self._judging.case(inputs, self._judging.expect_anew)
         return made if self._answers(made) else None
 
@@ -315,6 +319,18 @@ class Rerunner:
         except EnvironmentFault:
             raise
         except Exception:  # whatever the reference raises on values that a guard has made
+            return False
+
+    def defined(self, case: CaseJudge) -> bool:
+        """Whether the reference answers in one way, however arguments lie in memory; by its limits, if it has some."""
+        if self.exact(case):
+            return self.fits(case, finite=self.finite(case))
+        plain = self.exchanged(case, {n: _apart(t) for n, (_, t) in enumerate(case.tensors)}, "")
+        try:
+            return plain is not None and case.agrees(plain)
+        except EnvironmentFault:
+            raise
+        except Exception:  # whatever the reference raises on arguments that a guard has made
             return False
 
     def finite(self, case: CaseJudge) -> bool:
@@ -384,6 +400,14 @@ class Rerunner:
                 return f"{path}{list(where)} is {a[index].item()!r} once and {b[index].item()!r} then"
         return None
 
+    def bits_of(self, run: Run) -> bytes:
+        """Return the bits of what a run returned."""
+        return _bits(run.tensors)
+
+    def right_bits(self, case: CaseJudge) -> bytes:
+        """Return those of what the reference returns."""
+        return _bits(_codec.tensors_of(case.answer(), ""))
+
     def wrong(self, guard: str, summary: str, case: CaseJudge) -> Outcome:
         """Return the outcome of a result that cannot be relied on."""
         return Outcome("wrong", summary, guard=guard).with_call(case)
@@ -413,6 +437,11 @@ def _families(suite: str) -> tuple[str, ...] | None:
 
 def _finite(tensors: Iterable[torch.Tensor]) -> bool:
     return all(bool(t.isfinite().all()) for t in tensors if t.is_floating_point() or t.is_complex())
+
+
+def _bits(tensors: Iterable[tuple[str, torch.Tensor]]) -> bytes:
+    flat = (one.detach().clone(memory_format=torch.contiguous_format).reshape(-1) for _, one in tensors)
+    return b"".join(one.view(torch.uint8).numpy().tobytes() for one in flat if one.numel())
 
 
 def _apart(tensor: torch.Tensor) -> torch.Tensor:

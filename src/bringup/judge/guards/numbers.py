@@ -241,12 +241,12 @@ def _says_sizes(rerun: Rerunner, name: str) -> bool:
 
 def _names(rerun: Rerunner, case: CaseJudge, is_one: Callable[[Any], bool]) -> list[str]:
     """The parameter of each number, in the order of `_found`."""
-    parameters = [*_parameters(rerun.operator.signature), *[""] * len(case.args)]
+    parameters = [*parameters_of(rerun.operator.signature), *[""] * len(case.args)]
     named = [*zip(parameters, case.args, strict=False), *case.kwargs.items()]
     return [name for name, value in named for _ in _found(value, is_one)]
 
 
-def _parameters(signature: str) -> list[str]:
+def parameters_of(signature: str) -> list[str]:
     """The names in a signature, as Python (`mode: str = "sum"`) or a schema (`int mode=0`) has them."""
     inside = signature.partition("(")[2].rpartition(")")[0].partition(") ->")[0]
     flat = re.sub(r"\[[^\[\]]*\]", "", inside)

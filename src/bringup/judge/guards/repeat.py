@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bringup.judge.guards._base import Rerun
@@ -28,7 +28,11 @@ ATOMIC_OVERLOADS = re.compile(
     r"|(_adaptive_avg_pool[23]d|adaptive_max_pool[23]d|avg_pool3d|grid_sampler_[23]d|(reflection|replication)_pad[123]d"
     r"|_?upsample_\w+)_backward(\.grad_input)?"
 )
-SEED_BITS = (1, 1 << 40)  # of the seed that a case gives: one that is turned over must matter, wherever it is
+SEED_BITS = 3  # of the 63 of the seed that a case gives: one that is turned over must matter, wherever it is
+SEEDS = 24  # of which as many must give other numbers than each other as PyTorch's do, but for every fourth
+FEW = 64  # numbers at most in a case that so many seeds are tried on
+SMALL = 8  # such cases
+MANY = 10  # cases of a dtype that are drawn to find some
 
 
 def may_add_in_any_order(operator: Operator) -> bool:
@@ -71,14 +75,49 @@ class Repeat(Rerun):
             case,
         )
 
+    def find(self, rerun: Rerunner, cases: Mapping[str, Sequence[CaseJudge]]) -> tuple[Outcome, CaseJudge] | None:
+        """Beside what each dtype is asked for: many seeds on a small case of one of them."""
+        found = super().find(rerun, cases)
+        random = [of_dtype[0] for of_dtype in cases.values() if of_dtype and "random" in of_dtype[0].inputs.notes]
+        if found is not None or not random:
+            return found
+        chance = rerun.chance(self.id, "", "small")
+        drawn = [one for case in random for one in rerun.reseeded(case, MANY, 0)]
+        small = [
+            case for case in (*(case for of_dtype in cases.values() for case in of_dtype), *drawn)
+            if case.inputs.notes.get("random") and 1 < sum(t.numel() for _, t in case.tensors) <= FEW
+        ]  # fmt: skip
+        alike = {case.inputs.title: case for case in small}  # one of each kind
+        for case in chance.sample(list(alike.values()), min(SMALL, len(alike))):
+            if (outcome := self._streams(rerun, case)) is not None:
+                return outcome, case
+        return None
+
+    def _streams(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
+        """Ask for the few numbers of many seeds: there must be about as many kinds as PyTorch's generator gives."""
+        chance = rerun.chance(self.id, case.inputs.case.dtype, "streams")
+        ours, theirs = set(), set()
+        for _ in range(SEEDS):
+            changed = rerun.given(case, seed=chance.getrandbits(63))
+            run = rerun.call(changed, {})
+            if run.outcome.kind != "passed":
+                return rerun.failed(self.id, "with another seed: ", run.outcome, changed)
+            ours.add(rerun.bits_of(run))
+            theirs.add(rerun.right_bits(changed))
+        if len(ours) < len(theirs) - max(2, len(theirs) // 4):
+            text = f"{SEEDS} seeds give {len(ours)} different results where PyTorch's generator gives {len(theirs)}"
+            return rerun.wrong(self.id, f"{text}: all bits of a seed count", case)
+        return None
+
     def _seeded(self, rerun: Rerunner, case: CaseJudge, one: Run) -> Outcome | None:
         """Ask for the numbers of other seeds: they must differ, and be as random."""
-        for bit in SEED_BITS:
-            changed = rerun.given(case, seed=int(case.kwargs["seed"]) ^ bit)
+        chance = rerun.chance(self.id, case.inputs.case.dtype, "seeds")
+        for place in chance.sample(range(63), SEED_BITS):
+            changed = rerun.given(case, seed=int(case.kwargs["seed"]) ^ (1 << place))
             run = rerun.call(changed, {})
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, "with another seed: ", run.outcome, changed)
             if rerun.first_difference(one, run) is None:
-                text = f"seeds that differ in bit {bit.bit_length() - 1} give the same numbers: all 64 bits count"
+                text = f"seeds that differ in bit {place} give the same numbers: all 64 bits count"
                 return rerun.wrong(self.id, text, changed)
         return None
