@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TRIES = 24  # cases for one choice: not each has data in which it shows
 FORMS = 12  # of calls that are asked for with other kinds of numbers, in one dtype
 AT_RANDOM = 2  # calls in which all choices are drawn
+KINDS = {"whole": "whole numbers", "fraction": "fractions", "same": "numbers"}
 NAMED = 3  # ways that a whole number names (`mode=2`), at most
 WHERE = frozenset((
     "out", "device", "pin_memory", "requires_grad", "layout", "memory_format", "dtype", "generator", "non_blocking",
@@ -54,6 +55,7 @@ WORDS: Mapping[str, tuple[str | None, ...]] = {
 """What texts PyTorch's operators know, by parameter; those of other operators are refused, and then not asked for."""
 _DEFAULT = re.compile(r"(\w+)(?:: ?[^=,()]+)?\s*=\s*(True|False|None|\"[^\"]*\"|'[^']*')(?=[,)\s])")
 _SCHEMA = re.compile(r"\bTensor\??(?:\(\w+!?\)|\[\d*\])? \w|\bScalar\??(?:\[\d*\])? \w")
+_FLAGS = re.compile(r"\bbool\??(?:\[\d*\])? (\w+)")
 _SCALARS = re.compile(r"\bScalar\??(?:\[\d*\])? (\w+)")
 
 Put = Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]
@@ -106,6 +108,8 @@ class Choices(Redraw):
             return False
         if inputs.postprocess is not None and inputs.postprocess_for is None:
             return False  # what is compared may know the old choice
+        if any(tensor.dtype in _wide() and tensor.dim() for _, tensor in case.tensors):
+            return False  # of such data nothing is asked but that it is moved
         return int(sum(t.numel() for _, t in case.tensors)) <= self.most
 
     def _asked(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> Iterator[tuple[str, Any]]:
@@ -119,7 +123,8 @@ class Choices(Redraw):
                 for place in places(rerun, case):
                     wanted |= {(place.name, repr(other)): other for other in others(place, known)}
             for (name, text), other in wanted.items():
-                yield f"{name}={text}", self._one(rerun, cases, known, name, other)
+                for square in (False, True):
+                    yield f"{name}={text} {square}", self._one(rerun, cases, known, name, other, square)
             if len(wanted) > 1:
                 for turn in range(AT_RANDOM):
                     yield f"all choices, {turn}", self._all(rerun, cases, known)
@@ -127,7 +132,9 @@ class Choices(Redraw):
             by_form: dict[tuple[str, ...], list[CaseJudge]] = {}
             for case in cases:
                 by_form.setdefault(form(case), []).append(case)
-            for kind, of_kind in (("float", "whole"), ("int", "fraction"), ("torch.float", "operand")):
+            for kind, of_kind in (("float", "whole"), ("int", "fraction"), ("", "same"), ("torch.float", "operand")):
+                if of_kind == "fraction" and not _is_floating(cases[0]):
+                    continue  # PyTorch divides by what is left of it
                 forms = [one for one in by_form if any(word.rpartition("=")[2].startswith(kind) for word in one[1:])]
                 chance = rerun.chance(self.id, cases[0].inputs.case.dtype, of_kind)
                 for one in chance.sample(forms, min(FORMS, len(forms))):
@@ -135,14 +142,22 @@ class Choices(Redraw):
                         for plain in (False, True):
                             yield f"{one} {of_kind} {plain}", self._operand(rerun, by_form[one], plain)
                         continue
-                    for absent in ("", *optional(rerun, by_form[one][0])):
+                    absents = optional(rerun, by_form[one][0])
+                    for absent in absents if of_kind == "same" else ("", *absents):
                         yield f"{one} {of_kind} {absent}", self._kinds(rerun, by_form[one], of_kind, absent)
 
-    def _one(self, rerun: Rerunner, cases: Sequence[CaseJudge], known: Words, name: str, other: Any) -> Any:
+    def _one(
+        self, rerun: Rerunner, cases: Sequence[CaseJudge], known: Words, name: str, other: Any, square: bool
+    ) -> Any:
         def make(case: CaseJudge) -> CaseJudge | None:
             for place in places(rerun, case):
                 if place.name == name and any(_same(one, other) for one in others(place, known)):
-                    return self._made(rerun, case, *place.put(other), f"with {name}={other!r}")
+                    args, kwargs = place.put(other)
+                    words = f"with {name}={other!r}"
+                    if not square:
+                        return self._made(rerun, case, args, kwargs, words)
+                    alike = _alike(args)
+                    return None if alike is None else self._made(rerun, case, alike, kwargs, f"{words}, square")
             return None
 
         return lambda chance: ((case, make) for case in chance.sample(cases, len(cases)))
@@ -187,8 +202,7 @@ class Choices(Redraw):
                         args, kwargs = _together((args, kwargs), (tuple(case.args), case.kwargs), place.put(new))
                 if not rerun.same_class(case, None, args, kwargs):
                     return None  # the number is a size
-                words = "with whole numbers" if kind == "whole" else "with fractions"
-                words += f" among the arguments, without {absent}" if absent else " among the arguments"
+                words = f"with {KINDS[kind]} among the arguments" + f", without {absent}" * bool(absent)
                 return self._made(rerun, case, args, kwargs, words)
 
             return ((case, make) for case in chance.sample(cases, len(cases)))
@@ -230,10 +244,26 @@ class Choices(Redraw):
 
 def _shows(made: CaseJudge, case: CaseJudge) -> bool:
     """Whether a call has elements in its results, and other ones than the case."""
+    import torch
+
     results = _resized.results(made)
+    if any(one.layout is not torch.strided for one in results):
+        return False
     if bool(results) != bool(_resized.results(case)) or (results and not any(one.numel() for one in results)):
         return False
     return len(made.tensors) != len(case.tensors) or not made.same_bits(case)
+
+
+def _wide() -> tuple[torch.dtype, ...]:
+    import torch
+
+    return (torch.float64, torch.complex64, torch.complex128)
+
+
+def _is_floating(case: CaseJudge) -> bool:
+    import torch
+
+    return bool(getattr(torch, case.inputs.case.dtype).is_floating_point)
 
 
 def _sized(case: CaseJudge) -> dict[int, torch.Tensor]:
@@ -252,6 +282,17 @@ def _turned(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     if len(args) < 2 or not isinstance(args[1], torch.Tensor) or args[1].dim() < 2:
         return None
     return (args[0], args[1].mT.contiguous(), *args[2:])
+
+
+def _alike(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The arguments with a second matrix that is square like the first: what stands on either side of it fits."""
+    import torch
+
+    if len(args) < 2 or not all(isinstance(one, torch.Tensor) and one.dim() > 1 for one in args[:2]):
+        return None
+    if args[0].shape[-1] != args[0].shape[-2] or args[0].dtype != args[1].dtype or args[0].shape == args[1].shape:
+        return None
+    return (args[0], args[0].flip(-1).contiguous(), *args[2:])
 
 
 Words = Mapping[str, Sequence[str | None]]
@@ -299,7 +340,14 @@ def places(rerun: Rerunner, case: CaseJudge) -> list[Place]:
     for name, text in _DEFAULT.findall(rerun.operator.signature):
         if name not in given and name in rerun.parameters:
             found.append(Place(name, ast.literal_eval(text), by(name)))
-    return [one for one in found if one.name not in WHERE and _plain(one.value)]
+    flags = _FLAGS.findall(rerun.operator.signature) if _SCHEMA.search(rerun.operator.signature) else None
+
+    def usable(one: Place) -> bool:
+        # a call of another overload than the signature's has flags under other names
+        is_flag = not isinstance(one.value, bool) or flags is None or one.name in flags
+        return is_flag and one.name not in WHERE and _plain(one.value)
+
+    return [one for one in found if usable(one)]
 
 
 def form(case: CaseJudge) -> tuple[str, ...]:
