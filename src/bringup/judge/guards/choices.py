@@ -243,13 +243,13 @@ class Choices(Redraw):
 
 
 def _shows(made: CaseJudge, case: CaseJudge) -> bool:
-    """Whether a call has elements in its results, and other ones than the case."""
+    """Whether a call has elements in its first result, and other results than the case."""
     import torch
 
     results = _resized.results(made)
     if any(one.layout is not torch.strided for one in results):
         return False
-    if bool(results) != bool(_resized.results(case)) or (results and not any(one.numel() for one in results)):
+    if bool(results) != bool(_resized.results(case)) or (results and not results[0].numel()):
         return False
     return len(made.tensors) != len(case.tensors) or not made.same_bits(case)
 
