@@ -27,9 +27,9 @@ from bringup.judge.guards.numbers import (
     _numbers,
     _other,
     _others,
-    _parameters,
     _places,
     _takes_whole,
+    parameters_of,
 )
 
 NONE = Named((), ())
@@ -162,11 +162,11 @@ def test_operands_lie_on_either_side_of_a_threshold(number: float, relative: boo
 
 
 def test_parameters_of_python_and_of_schemas() -> None:
-    assert _parameters("f(input, dims: list[int, ...] = (0, 1), *, mode: str = 'a', out=None) -> Tensor") == [
+    assert parameters_of("f(input, dims: list[int, ...] = (0, 1), *, mode: str = 'a', out=None) -> Tensor") == [
         "input", "dims", "mode", "out",
     ]  # fmt: skip
     schema = "f.out(Tensor self, int[2] size=[1, 1], bool? flag=None, *, Tensor(a!) out) -> (Tensor, Tensor)"
-    assert _parameters(schema) == ["self", "size", "flag", "out"]
+    assert parameters_of(schema) == ["self", "size", "flag", "out"]
 
 
 def test_numbers_that_name_a_way_stay() -> None:

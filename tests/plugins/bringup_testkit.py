@@ -179,7 +179,9 @@ class ThirdTarget(TargetDefaults):
         return "vpe", "permissive", 1
 
     def toolchain(self) -> str:
-        return f"third 1.0 {super().toolchain()}"
+        from bringup.vpe.identity import source_digest
+
+        return f"third 1.0 {source_digest()} {super().toolchain()}"
 
     def warm_up(self) -> None:
         from bringup import vpe

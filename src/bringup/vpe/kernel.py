@@ -109,6 +109,9 @@ class LoadedKernel:
 def load(name: str, data: bytes) -> LoadedKernel:
     """Load what `pack` made, with its object code, if it has some for this processor, or the native cache's."""
     header = json.loads(data)
+    if header.get("format") != FORMAT:
+        text = f"kernel '{name}' was compiled by another version of vpe's compiler (format {header.get('format')})"
+        raise RuntimeError(f"{text}: a target's `toolchain` must tell versions apart")
     native.runtime()
     keep: list[Any] = [load_packed(entry) for entry in header["functions"]]
     llvm = base64.b64decode(header["llvm"])

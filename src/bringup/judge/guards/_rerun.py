@@ -342,6 +342,10 @@ class Rerunner:
         families = _families(self.operator.suite)
         return families is None or family in families
 
+    def mixes(self) -> bool:
+        """Whether the operator is PyTorch's, of whose arguments it is known that numbers and dtypes may be mixed."""
+        return self.operator.suite.partition(":")[0] in PYTORCHS and self.told("mixed")
+
     def data(self, case: CaseJudge) -> list[int]:
         """Return the numbers of the tensors that hold data of the case's dtype, and no indices.
 
@@ -422,6 +426,9 @@ class Rerunner:
     def failed(self, guard: str, words: str, outcome: Outcome, case: CaseJudge) -> Outcome:
         """Return a failure in a rerun, with the circumstances in its summary."""
         return replace(outcome, guard=guard, summary=words + outcome.summary).with_call(case)
+
+
+PYTORCHS = ("opinfo", "aten", "aten-audit")  # suites of PyTorch's own operators
 
 
 # A suite is made anew whenever it is asked for, which takes longer than a call.

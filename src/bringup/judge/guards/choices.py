@@ -128,7 +128,7 @@ class Choices(Redraw):
             if len(wanted) > 1:
                 for turn in range(AT_RANDOM):
                     yield f"all choices, {turn}", self._all(rerun, cases, known)
-        if rerun.told("mixed"):
+        if rerun.mixes():
             by_form: dict[tuple[str, ...], list[CaseJudge]] = {}
             for case in cases:
                 by_form.setdefault(form(case), []).append(case)
