@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,6 +58,7 @@ _FLAGS = re.compile(r"\bbool\??(?:\[\d*\])? (\w+)")
 _SCALARS = re.compile(r"\bScalar\??(?:\[\d*\])? (\w+)")
 
 Put = Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]
+Make = Callable[["CaseJudge", random.Random], "CaseJudge | None"]
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,17 @@ class Choices(Redraw):
         "flags and words that are ignored, or read for one dtype or together with one other argument only; paths of "
         "their own for numbers that are whole"
     )
-    misses = "words that no other operator has; choices of operators whose results are compared by a function of them"
+    misses = "words that no other operator has; several rare choices at once"
     advice = "read every argument of the signature: a flag or a word that no case gives is asked for, too"
     most = 1 << 14
 
     def sweep(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> tuple[Outcome, CaseJudge] | None:
         """Ask for each choice once in a dtype."""
         usable = [case for case in cases if self.takes(case)]
-        for what, makers in self._asked(rerun, usable):
+        for what, some, make in self._asked(rerun, usable):
             chance = rerun.chance(self.id, usable[0].inputs.case.dtype, what)
-            for case, make in itertools.islice(makers(chance), TRIES):
-                made = make(case)
+            for case in chance.sample(some, len(some))[:TRIES]:
+                made = make(case, chance)
                 if made is not None:
                     outcome = self.found(rerun, made, what)
                     if outcome is not None:
@@ -112,8 +112,8 @@ class Choices(Redraw):
             return False  # of such data nothing is asked but that it is moved
         return int(sum(t.numel() for _, t in case.tensors)) <= self.most
 
-    def _asked(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> Iterator[tuple[str, Any]]:
-        """Yield each choice by its words, and what yields cases in an order, with what makes a call of one."""
+    def _asked(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> Iterator[tuple[str, Sequence[CaseJudge], Make]]:
+        """Yield each choice by its words, the cases that may show it, and what makes a call of one."""
         if not cases:
             return
         known = words_of(rerun, cases)
@@ -124,10 +124,10 @@ class Choices(Redraw):
                     wanted |= {(place.name, repr(other)): other for other in others(place, known)}
             for (name, text), other in wanted.items():
                 for square in (False, True):
-                    yield f"{name}={text} {square}", self._one(rerun, cases, known, name, other, square)
+                    yield f"{name}={text} {square}", cases, self._one(rerun, known, name, other, square)
             if len(wanted) > 1:
                 for turn in range(AT_RANDOM):
-                    yield f"all choices, {turn}", self._all(rerun, cases, known)
+                    yield f"all choices, {turn}", cases, self._all(rerun, known)
         if rerun.mixes():
             by_form: dict[tuple[str, ...], list[CaseJudge]] = {}
             for case in cases:
@@ -140,16 +140,14 @@ class Choices(Redraw):
                 for one in chance.sample(forms, min(FORMS, len(forms))):
                     if of_kind == "operand":
                         for plain in (False, True):
-                            yield f"{one} {of_kind} {plain}", self._operand(rerun, by_form[one], plain)
+                            yield f"{one} {of_kind} {plain}", by_form[one], self._operand(rerun, plain)
                         continue
                     absents = optional(rerun, by_form[one][0])
                     for absent in absents if of_kind == "same" else ("", *absents):
-                        yield f"{one} {of_kind} {absent}", self._kinds(rerun, by_form[one], of_kind, absent)
+                        yield f"{one} {of_kind} {absent}", by_form[one], self._kinds(rerun, of_kind, absent)
 
-    def _one(
-        self, rerun: Rerunner, cases: Sequence[CaseJudge], known: Words, name: str, other: Any, square: bool
-    ) -> Any:
-        def make(case: CaseJudge) -> CaseJudge | None:
+    def _one(self, rerun: Rerunner, known: Words, name: str, other: Any, square: bool) -> Make:
+        def make(case: CaseJudge, chance: random.Random) -> CaseJudge | None:
             for place in places(rerun, case):
                 if place.name == name and any(_same(one, other) for one in others(place, known)):
                     args, kwargs = place.put(other)
@@ -160,75 +158,66 @@ class Choices(Redraw):
                     return None if alike is None else self._made(rerun, case, alike, kwargs, f"{words}, square")
             return None
 
-        return lambda chance: ((case, make) for case in chance.sample(cases, len(cases)))
+        return make
 
-    def _all(self, rerun: Rerunner, cases: Sequence[CaseJudge], known: Words) -> Any:
-        def of(chance: random.Random) -> Iterator[tuple[CaseJudge, Any]]:
-            def make(case: CaseJudge) -> CaseJudge | None:
-                args, kwargs = tuple(case.args), dict(case.kwargs)
-                told = []
-                for place in places(rerun, case):
-                    found = others(place, known)
-                    if found and chance.random() < 0.5:
-                        other = chance.choice(found)
-                        args, kwargs = _together((args, kwargs), (tuple(case.args), case.kwargs), place.put(other))
-                        told.append(f"{place.name}={other!r}")
-                return self._made(rerun, case, args, kwargs, f"with {', '.join(told)}") if len(told) > 1 else None
+    def _all(self, rerun: Rerunner, known: Words) -> Make:
+        def make(case: CaseJudge, chance: random.Random) -> CaseJudge | None:
+            args, kwargs = tuple(case.args), dict(case.kwargs)
+            told = []
+            for place in places(rerun, case):
+                found = others(place, known)
+                if found and chance.random() < 0.5:
+                    other = chance.choice(found)
+                    args, kwargs = _together((args, kwargs), (tuple(case.args), case.kwargs), place.put(other))
+                    told.append(f"{place.name}={other!r}")
+            return self._made(rerun, case, args, kwargs, f"with {', '.join(told)}") if len(told) > 1 else None
 
-            return ((case, make) for case in chance.sample(cases, len(cases)))
+        return make
 
-        return of
-
-    def _kinds(self, rerun: Rerunner, cases: Sequence[CaseJudge], kind: str, absent: str) -> Any:
+    def _kinds(self, rerun: Rerunner, kind: str, absent: str) -> Make:
         """Whole numbers for all that are none, or a fraction more for those that are; one argument is left out."""
         names = scalars_of(rerun)
 
-        def of(chance: random.Random) -> Iterator[tuple[CaseJudge, Any]]:
-            def other(place: Place) -> Any:
-                value = place.value
-                if place.name == absent:
-                    return None
-                if names is not None and place.name not in names:
-                    return value
-                if kind == "whole" and type(value) is float:
-                    return chance.choice((1, -1)) * chance.randrange(2, 9)
-                return value + chance.choice((0.25, 0.5, -0.5)) if kind == "fraction" and type(value) is int else value
+        def other(place: Place, chance: random.Random) -> Any:
+            value = place.value
+            if place.name == absent:
+                return None
+            if names is not None and place.name not in names:
+                return value
+            if kind == "whole" and type(value) is float:
+                return chance.choice((1, -1)) * chance.randrange(2, 9)
+            return value + chance.choice((0.25, 0.5, -0.5)) if kind == "fraction" and type(value) is int else value
 
-            def make(case: CaseJudge) -> CaseJudge | None:
-                args, kwargs = tuple(case.args), dict(case.kwargs)
-                for place in places(rerun, case):
-                    new = other(place)
-                    if not _same(new, place.value):
-                        args, kwargs = _together((args, kwargs), (tuple(case.args), case.kwargs), place.put(new))
-                if not rerun.same_class(case, None, args, kwargs):
-                    return None  # the number is a size
-                words = f"with {KINDS[kind]} among the arguments" + f", without {absent}" * bool(absent)
-                return self._made(rerun, case, args, kwargs, words)
+        def make(case: CaseJudge, chance: random.Random) -> CaseJudge | None:
+            args, kwargs = tuple(case.args), dict(case.kwargs)
+            for place in places(rerun, case):
+                new = other(place, chance)
+                if not _same(new, place.value):
+                    args, kwargs = _together((args, kwargs), (tuple(case.args), case.kwargs), place.put(new))
+            if not rerun.same_class(case, None, args, kwargs):
+                return None  # the number is a size
+            words = f"with {KINDS[kind]} among the arguments" + f", without {absent}" * bool(absent)
+            return self._made(rerun, case, args, kwargs, words)
 
-            return ((case, make) for case in chance.sample(cases, len(cases)))
+        return make
 
-        return of
-
-    def _operand(self, rerun: Rerunner, cases: Sequence[CaseJudge], plain: bool) -> Any:
+    def _operand(self, rerun: Rerunner, plain: bool) -> Make:
         """A whole number in place of the last operand, or a tensor of one and of no dimension."""
         import torch
 
-        def of(chance: random.Random) -> Iterator[tuple[CaseJudge, Any]]:
-            def make(case: CaseJudge) -> CaseJudge | None:
-                given = [place for place, value in enumerate(case.args) if isinstance(value, torch.Tensor)]
-                if len(given) < 2 or given[-1] == 0 or not case.args[given[-1]].is_floating_point():
-                    return None
-                if plain and not takes_numbers(rerun, given[-1]):
-                    return None
-                number = chance.choice((1, -1)) * chance.randrange(2, 6)
-                one = number if plain else torch.tensor(number)
-                args = tuple(one if place == given[-1] else value for place, value in enumerate(case.args))
-                words = f"with a whole number ({number}) as operand"
-                return self._made(rerun, case, args, case.kwargs, words if plain else f"{words}, of no dimension")
+        def make(case: CaseJudge, chance: random.Random) -> CaseJudge | None:
+            given = [place for place, value in enumerate(case.args) if isinstance(value, torch.Tensor)]
+            if len(given) < 2 or given[-1] == 0 or not case.args[given[-1]].is_floating_point():
+                return None
+            if plain and not takes_numbers(rerun, given[-1]):
+                return None
+            number = chance.choice((1, -1)) * chance.randrange(2, 6)
+            one = number if plain else torch.tensor(number)
+            args = tuple(one if place == given[-1] else value for place, value in enumerate(case.args))
+            words = f"with a whole number ({number}) as operand"
+            return self._made(rerun, case, args, case.kwargs, words if plain else f"{words}, of no dimension")
 
-            return ((case, make) for case in chance.sample(cases, len(cases)))
-
-        return of
+        return make
 
     def _made(self, rerun: Rerunner, case: CaseJudge, args: Any, kwargs: Any, words: str) -> CaseJudge | None:
         """Return the call where PyTorch takes it, shows what is asked for, and answers it in one way."""
