@@ -166,7 +166,7 @@ class RunConfig(Section):
     seed: int = 0  # of the cases' inputs
     additions: str | None = None  # file of cases that join the gate after the shipped ones; `alone`: OpInfo's only
     target: str = "vpe:pe64"  # NAME or NAME:PROFILE
-    jobs: int = Field(default=2, ge=1)  # judge workers
+    jobs: int | None = Field(default=None, ge=1)  # judge workers; None: as many as suit the machine and the target
     sessions: int = Field(default=64, ge=1)  # sessions under way at once (they mostly wait for the model)
     client: ClientConfig = ClientConfig()  # who writes the kernels
     then: tuple[ClientConfig, ...] = ()  # who makes the second attempt, the third ...; the last one all further ones

@@ -30,6 +30,7 @@ from bringup.judge import (
     TargetRef,
     executors,
     open_judge,
+    usual_jobs,
 )
 from bringup.judge._contents import local_operator, local_target, suite_ref, target_ref
 from bringup.judge.guards import IDS
@@ -214,6 +215,20 @@ async def test_executors_make_judges(agreeing: str) -> None:
     assert (await judge.judge(job())).summary == "double on vpe:pe64"
     with pytest.raises(UnknownName, match="unknown executor 'agreed'; did you mean agreeing"):
         open_judge("vpe:pe64", JudgeConfig(executor="agreed"))
+
+
+def test_workers_suit_the_machine_where_nobody_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = {"SC_PHYS_PAGES": 16 << 18, "SC_PAGE_SIZE": 4096}  # 16 GiB
+    monkeypatch.setattr(os, "sysconf", memory.__getitem__)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(2)))
+    assert usual_jobs("vpe:pe64") == 3
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(64)))
+    assert usual_jobs("vpe:pe64") == 5
+    assert usual_jobs("cuda") == 2
+    memory["SC_PHYS_PAGES"] = 1 << 18
+    assert usual_jobs("vpe:pe64") == 1
+    with pytest.raises(UnknownName):
+        usual_jobs("vpa")
 
 
 async def test_a_judge_refuses_a_job_for_another_target() -> None:

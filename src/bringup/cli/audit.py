@@ -71,7 +71,12 @@ def judge(
     compiles: Annotated[bool, typer.Option("--compile/--no-compile", help="The real compile.")] = True,
     case_seconds: Annotated[float, typer.Option(help="Time limit of one case.")] = 60.0,
     candidate_seconds: Annotated[float, typer.Option(help="Time limit of one candidate's gate or audit.")] = 1800.0,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Judge workers.")] = 2,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, help="Judge workers (default: as many as suit the machine and the target)."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Where the audit is kept (default: RUN/audit, or bringup-audits/)."),
@@ -92,6 +97,7 @@ def judge(
     from bringup.cli._audit import run_audit
     from bringup.cli._judging import check_dtypes
     from bringup.config import JudgeConfig, suite_with
+    from bringup.judge import usual_jobs
     from bringup.suites import get_suite
 
     subjects, folder = _subjects(subject, file, library, recordings, runs_dir, suite)
@@ -102,7 +108,7 @@ def judge(
         "dtypes": tuple(dtype or subjects.dtypes or ()),
         "suite": subjects.suite if additions is None else suite_with(subjects.suite, str(additions)),
         "seed": seed,
-        "jobs": jobs,
+        "jobs": jobs or usual_jobs(target or subjects.target or "vpe:pe64"),
         "gate": gate,
         "lints": lint,
         "compiles": compiles,

@@ -62,7 +62,9 @@ def run(
     model: Annotated[str | None, typer.Option(help="Model name at the endpoint.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Base URL of an OpenAI-compatible endpoint.")] = None,
     suite: Annotated[str | None, typer.Option(help="Suite of operators.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Judge workers.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Judge workers (default: as many as suit the machine and the target).")
+    ] = None,
     sessions: Annotated[int | None, typer.Option(help="Operators under way at once.")] = None,
     dtype: Annotated[List, typer.Option(help="Only these dtypes (repeatable).")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the cases.")] = None,

@@ -1,7 +1,7 @@
 """Judge a candidate: jobs, isolated workers, guards, comparison, verdict."""
 
 from bringup.judge._contents import JobRefused, SuiteRef, TargetRef
-from bringup.judge._door import Executor, Judge, executors, open_judge, unavailable
+from bringup.judge._door import Executor, Judge, executors, open_judge, unavailable, usual_jobs
 from bringup.judge._processes import JudgeFault
 from bringup.judge._warning import isolation_warning
 from bringup.judge.conformance import CheckResult, check_target
@@ -48,4 +48,5 @@ __all__ = [
     "isolation_warning",
     "open_judge",
     "unavailable",
+    "usual_jobs",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -12,6 +13,8 @@ from bringup.judge.measuring import Measured, MeasureJob
 from bringup.registry import Registry
 from bringup.targets import get_target
 from bringup.verdict import Verdict
+
+WORKER_BYTES = 3 << 30  # what one judge worker may need: inputs and references of several operators, a device, guests
 
 
 class Judge(Protocol):
@@ -80,6 +83,18 @@ def unavailable(target: str, config: JudgeConfig | None = None) -> str | None:
         return None
     reason = get_target(target).unavailable()
     return None if reason is None else f"target {target} cannot run here: {reason}"
+
+
+def usual_jobs(target: str) -> int:
+    """Return how many judge workers suit this machine, where nobody says: it changes speed and no verdict.
+
+    The processes of a worker wait for each other, so there is one more than there are processors, but only as many as
+    the memory holds. Workers on a device of its own wait for that: two.
+    """
+    if get_target(target).clock == "device":
+        return 2
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(len(os.sched_getaffinity(0)) + 1, memory // WORKER_BYTES))
 
 
 def open_judge(target: str | TargetRef, config: JudgeConfig | None = None, *, jobs: int = 1) -> Judge:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bringup.clients import Client, make_client
 from bringup.config import RunConfig
 from bringup.errors import EnvironmentFault
-from bringup.judge import Judge, open_judge, unavailable
+from bringup.judge import Judge, open_judge, unavailable, usual_jobs
 from bringup.session import Budget, Parts, PromptWriter, Stop
 from bringup.session.parts import Lint, Parse
 from bringup.targets import get_target, options_of
@@ -82,7 +82,7 @@ async def assemble(config: RunConfig, run_dir: Path, client: Client | None = Non
         if config.search is not None and config.search.helper is not None:
             helper = make_client(config.search.helper, run_dir=run_dir, target=config.target)
             open_parts.append(helper)
-        judge = open_judge(config.target, config.judge, jobs=config.jobs)
+        judge = open_judge(config.target, config.judge, jobs=config.jobs or usual_jobs(config.target))
         open_parts.append(judge)
         yield Services(
             client=client,
