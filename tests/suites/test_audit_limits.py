@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from families_testkit import family, noticed
 
 from bringup.suites import get_suite
 from bringup.suites._aten_audited import audit_cases
+from bringup.suites.audit import FAMILIES, MAX_CASES
 
 
 def test_tensors_in_another_order_have_gaps_too() -> None:
@@ -143,3 +145,35 @@ def test_each_form_of_a_call_has_tensors_that_no_view_makes_flat() -> None:
         return torch.sum(flat, **kwargs)
 
     assert noticed(cases, wrong) == [case.title for case in cases if not case.kwargs.keys() & {"dim"}]
+
+
+def test_a_lone_float64_number_is_asked_of_casts_and_of_nothing_else() -> None:
+    asked = family("float", "singles", "float16")
+    assert len(asked) == 7
+    through = noticed(asked, lambda x, **options: x.half().float(**options))
+    assert through == [f"singles: a lone 0-d float64 {value}" for value in ("1.2345678901234567", "1.5e-40")]
+    assert not family("isnan", "singles")
+    assert not family("exp", "singles")
+
+
+def test_a_float64_number_may_be_subnormal_in_float32() -> None:
+    tiny = "singles: argument 2 0-d float64 1.5e-40"
+    flush = torch.finfo(torch.float32).tiny
+
+    def flushed(condition: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.where(condition, x, torch.where(y.abs() < flush, 0.0, y))
+
+    assert tiny in noticed(family("where", "singles"), flushed)
+
+
+def test_a_memory_format_of_axes_of_one_element_decides_nothing() -> None:
+    ones = [case for case in family("half", "formats", "float16") if "one element" in case.title]
+    assert len(ones) == 4
+    assert all(case.args[0].numel() == 2 for case in ones)
+
+
+def test_the_page_says_how_many_cases_there_may_be() -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "audit.md").read_text()
+    assert f"At most {MAX_CASES} cases an operator and dtype" in page
+    for name, most in FAMILIES.items():
+        assert f"\n| `{name}` | {most} | " in page, name

@@ -148,3 +148,28 @@ def test_every_tensor_is_refused_in_its_turn() -> None:
     assert "unfit: argument 2 in float32" in {case.title for case in cases}
     assert not family("scatter", "unfit", "float16")
     assert not subject("lu_unpack", "float32").samples or not family("lu_unpack", "unfit")
+
+
+def test_windows_have_elements_where_an_option_is_left_out() -> None:
+    hann = torch.signal.windows.hann
+    for which in ("calls", "omitted", "alone"):
+        asked = family("signal.windows.hann", which)
+        assert any("sym" in title for title in noticed(asked, lambda M, sym=False, **k: hann(M, sym=sym, **k))), which
+    kaiser = torch.signal.windows.kaiser
+    doubled = family("signal.windows.kaiser", "doubles")
+    assert "doubles: dtype=float64" in noticed(doubled, lambda M, beta=12.0, **k: kaiser(M, beta=beta * 1.01, **k))
+
+
+def test_values_leave_the_range_of_a_narrower_dtype() -> None:
+    def by_int32(x: torch.Tensor, dtype: Any = None, *args: Any, **options: Any) -> torch.Tensor:
+        return (x.clamp(-(2.0**31), 2.0**31 - 129) if dtype is torch.int64 else x).to(dtype, *args, **options)
+
+    assert noticed(family("to", "precisions"), by_int32) == ["precisions: dtype=int64, large values"]
+    assert "precisions: dtype=float16, large values" in titles("masked.cumsum", "precisions")
+
+
+def test_every_norm_of_a_condition_number_is_asked_for() -> None:
+    found = titles("linalg.cond", "options")
+    assert {f"options: p={p}" for p in ("nuc", "fro", 1, -1, 2, -2, "inf", "-inf")} == found
+    wrong = noticed(family("linalg.cond", "options"), lambda A, p=None: torch.linalg.cond(A, None if p == "nuc" else p))
+    assert wrong == ["options: p=nuc"]

@@ -111,6 +111,11 @@ ARGUMENTS = (
     Kind("accuracy", ("64x5",)),
     Kind("masks", ("beside indices",)),
     Kind("forms", number=4),
+    Kind("precisions", ("large values",), number=2),
+    Kind("formats", ("one element",), number=1),
+    Kind("options", number=4),
+    Kind("singles", ("a lone 0-d float64 minus 0.0", "a lone 0-d float64 1.5e-40")),
+    Kind("singles", (" 0-d float64 1.5e-40",), number=1, dtype="float16"),
 )
 
 # What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.

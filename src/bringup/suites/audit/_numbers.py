@@ -16,6 +16,18 @@ from bringup.suites.audit._tree import elements, exchanged, spread, tensors
 from bringup.suites.audit._vet import dense_results
 
 _SAMPLES = 8
+_SEVERAL = 4  # elements of a result; in fewer most options do not show
+
+
+def without_tensors(subject: Subject) -> list[Sample]:
+    """Return the samples that have no tensors, those first whose results have the most elements up to four."""
+    found = [sample for sample in subject.samples if not tensors(sample.call)]
+    return sorted(found, key=lambda sample: -min(_SEVERAL, _results(sample.call)))
+
+
+def _results(call: Call) -> int:
+    found = dense_results(call)
+    return 0 if found is None else elements(found[1])
 
 
 def tensorless(subject: Subject, most: int) -> list[Sample]:

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
+from bringup.suites.audit._numbers import without_tensors
 from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._signature import PLACES, Parameter, alternatives, by_name, has_rest, positional, value_of
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import elements, tensors, turns
+from bringup.suites.audit._tree import elements, turns
 
 _SMALL = 1 << 12  # elements of a sample
 
@@ -22,9 +23,12 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield, parameter by parameter in turn, samples that give several of which only one is kept."""
     if has_rest(subject.operator.signature):
         return
-    samples = distinct(subject) or [sample for sample in subject.samples if not tensors(sample.call)]
+    samples = distinct(subject)
     # All of them: of the samples that differ in an option's value alone, `distinct` keeps any one.
     small = [s for s in subject.samples if elements((s.call.args, s.call.kwargs)) <= _SMALL]
+    if not samples:
+        samples = without_tensors(subject)
+        small = samples or small
     ways = alternatives(subject.operator.signature)
     yield from turns(
         *(_as_default(small, way, parameter) for way in ways for parameter in way),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
+from bringup.suites.audit._numbers import without_tensors
 from bringup.suites.audit._signature import PLACES, Parameter, alternatives, by_name, has_rest, positional, value_of
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, spread, tensors
@@ -13,6 +14,7 @@ from bringup.suites.audit._tree import elements, spread, tensors
 _SMALL = 1 << 12
 _DEFAULTS = 2  # defaults written out, one a case
 _LEFT = 3  # arguments left to their defaults, one a case
+_TRIED = 4  # samples for each of them: the first that PyTorch accepts without it is kept
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
@@ -24,6 +26,8 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         return
     shapes: dict[tuple[int, tuple[str, ...]], Sample] = {}
     small = [s for s in subject.samples if 0 < elements((s.call.args, s.call.kwargs)) <= _SMALL or not tensors(s.call)]
+    if not any(tensors(sample.call) for sample in small):
+        small = without_tensors(subject)
     for sample in small:
         shapes.setdefault((len(sample.call.args), tuple(sample.call.kwargs)), sample)
     chosen = sorted(shapes.values(), key=lambda s: -len(s.call.args) - len(s.call.kwargs))[:3]
@@ -94,7 +98,7 @@ def _spelt_out(subject: Subject, sample: Sample, ways: list[list[Parameter]]) ->
 
 
 def _left_out(samples: list[Sample], ways: list[list[Parameter]]) -> Iterator[Draft]:
-    offered: dict[str, Draft] = {}
+    offered: dict[str, list[Draft]] = {}
     for sample in samples:
         call = sample.call
         for way in ways:
@@ -102,7 +106,7 @@ def _left_out(samples: list[Sample], ways: list[list[Parameter]]) -> Iterator[Dr
             last = names[len(call.args) - 1] if 0 < len(call.args) <= len(names) else ""
             for parameter in way:
                 name = parameter.name
-                if parameter.default is None or name in PLACES or name in offered:
+                if parameter.default is None or name in PLACES or len(offered.get(name, ())) == _TRIED:
                     continue
                 if name in call.kwargs:
                     given, args = call.kwargs[name], call.args
@@ -114,5 +118,7 @@ def _left_out(samples: list[Sample], ways: list[list[Parameter]]) -> Iterator[Dr
                 if known and isinstance(given, bool | int | float | str) and given != value:
                     kwargs = {key: one for key, one in call.kwargs.items() if key != name}
                     what = f"{name} left to its default"
-                    offered[name] = Draft(what, Call(call.reference, args, kwargs), sample.variant, sample.entry)
-    yield from spread(list(offered.values()), _LEFT)
+                    draft = Draft(what, Call(call.reference, args, kwargs), sample.variant, sample.entry, group=what)
+                    offered.setdefault(name, []).append(draft)
+    for drafts_of in spread(list(offered.values()), _LEFT):
+        yield from drafts_of

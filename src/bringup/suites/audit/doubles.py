@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 from bringup.operators import DTYPES
 from bringup.suites._opinfo_calls import Call
-from bringup.suites.audit._numbers import tensorless
+from bringup.suites.audit._numbers import without_tensors
 from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._signature import names_of
 from bringup.suites.audit._subject import Draft, Subject
@@ -24,7 +24,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield float64 for samples, for a length of 1 in calls without tensors, and other dtypes beside one tensor."""
     if "dtype" not in names_of(subject.operator.signature):
         return
-    chosen = shuffled(distinct(subject)) or tensorless(subject, _SAMPLES)
+    chosen = shuffled(distinct(subject)) or without_tensors(subject)[:_SAMPLES]
     for sample in chosen:
         if not any(isinstance(value, torch.dtype) for value in sample.call.args):
             yield from _double("dtype=float64", sample.call, Draft("", sample.call, sample.variant, sample.entry))

@@ -26,7 +26,7 @@ _FORMATS: tuple[tuple[torch.memory_format, Sequence[int], Sequence[int]], ...] =
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
-    """Yield each format with its own number of dimensions, then with another, where PyTorch refuses some."""
+    """Yield each format with its own number of dimensions, with another, which PyTorch may refuse, with short axes."""
     if "memory_format" not in names_of(subject.operator.signature):
         return
     pool = Pool(subject)
@@ -42,6 +42,13 @@ def drafts(subject: Subject) -> Iterator[Draft]:
                     yield Draft(words, call, sample.variant, sample.entry, group=words)
                 elif refused(call):
                     yield Draft(f"{words}, refused", call, sample.variant, sample.entry, fails=True, group=words)
+    for form, shape, _ in _FORMATS:
+        for sample in distinct(subject):
+            call = _shaped(pool, sample.call, (2, *(1 for _ in shape[1:])))
+            call = replace(call, kwargs={**call.kwargs, "memory_format": form})
+            words = f"{str(form).removeprefix('torch.')}, one element along all axes but the first"
+            if not raised(call):
+                yield Draft(words, call, sample.variant, sample.entry, group=words)
 
 
 def _shaped(pool: Pool, call: Call, shape: Sequence[int]) -> Call:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
+from bringup.suites.audit._numbers import without_tensors
 from bringup.suites.audit._pool import Pool, distinct, lengths
 from bringup.suites.audit._signature import PLACES, Parameter, alternatives, by_name, has_rest
 from bringup.suites.audit._structure import among
@@ -23,7 +24,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     """
     if has_rest(subject.operator.signature):
         return
-    samples = distinct(subject) or [sample for sample in subject.samples if not tensors(sample.call)]
+    samples = distinct(subject) or without_tensors(subject)
     for way in alternatives(subject.operator.signature):
         for parameter in way:
             if parameter.default is None or parameter.name in PLACES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import torch
@@ -10,22 +10,32 @@ from torch.utils import _pytree as pytree
 
 from bringup.operators import DTYPES
 from bringup.suites._opinfo_calls import Call
+from bringup.suites.audit._numbers import without_tensors
 from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._signature import names_of
 from bringup.suites.audit._spoilt import refused
 from bringup.suites.audit._structure import among
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, exchanged, tensors, turns
-from bringup.suites.audit._vet import raised, run
+from bringup.suites.audit._vet import alike, dense_results, raised, run
 
 _FACTORIES = 4  # samples without tensors
 _HELD = 2**31  # by the narrower of the two integer dtypes
 _HALVES = (torch.bfloat16, torch.float16)
+# data's dtype -> `dtype=` and what most of the data are multiplied by: beyond float16, beyond int32 but not int64
+_SCALED: Mapping[str, Mapping[str, float]] = {
+    "float32": {"float16": 2.0**17, "int64": 2.0**33},
+    "bfloat16": {"float16": 2.0**17, "int64": 2.0**33},
+}
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
-    """Yield a case for each other dtype as `dtype=`, narrower ones first, and in turn one for the parameters."""
+    """Yield a case for each other dtype as `dtype=`, narrower ones first, and in turn one for the parameters.
+
+    Behind them, values that the data's own dtype holds and a narrower one does not.
+    """
     yield from turns(_named(subject), _parameters(subject))
+    yield from _beyond(subject)
 
 
 def _named(subject: Subject) -> Iterator[Draft]:
@@ -33,7 +43,7 @@ def _named(subject: Subject) -> Iterator[Draft]:
     if "dtype" not in names:
         return
     samples = sorted(distinct(subject), key=lambda sample: -elements(sample.call.args))
-    samples = samples or [s for s in subject.samples if not tensors(s.call)][:_FACTORIES]
+    samples = samples or without_tensors(subject)[:_FACTORIES]
     others = [name for name in ("float16", "int32", "bfloat16", "bool", *DTYPES) if name != subject.dtype]
     for name in dict.fromkeys(others):
         words = f"dtype={name}"
@@ -51,6 +61,45 @@ def _named(subject: Subject) -> Iterator[Draft]:
                 yield Draft(words, call, sample.variant, sample.entry, group=words, rounded=rounded)
             elif not error.startswith("TypeError") and refused(call):
                 yield Draft(f"{words}, refused", call, sample.variant, sample.entry, fails=True, group=words)
+
+
+def _beyond(subject: Subject) -> Iterator[Draft]:
+    """Yield `dtype=` for data that leave the range of the next narrower dtype."""
+    if "dtype" not in names_of(subject.operator.signature) or among("casts_late", subject.operator):
+        return
+    for name, factor in _SCALED.get(subject.dtype, {}).items():
+        for sample in distinct(subject):
+            data = subject.data(sample.call)
+            call = exchanged(sample.call, {leaf.index: _large(leaf.tensor.detach(), factor) for leaf in data[:1]})
+            call = _with_dtype(call, getattr(torch, name))
+            if data and _casts_first(call, data[0].index, getattr(torch, name)):
+                rounded = torch.float16 if name == "float16" else None
+                words = f"dtype={name}, large values"
+                yield Draft(words, call, sample.variant, sample.entry, group=words, rounded=rounded)
+
+
+def _large(tensor: torch.Tensor, factor: float) -> torch.Tensor:
+    """Return a tensor with most of its elements so much larger, of both signs."""
+    chosen = torch.randint(-1, 2, tuple(tensor.shape)).to(tensor.dtype)
+    return torch.where(chosen == 0, tensor, tensor.abs() * chosen * factor)
+
+
+def _casts_first(call: Call, index: int, dtype: torch.dtype) -> bool:
+    """Whether the data are cast to `dtype` before anything else: the result is of it, and that of data cast before."""
+    found = dense_results(call)
+    if found is None or any(one.dtype is not dtype for one in found[1]):
+        return False
+    cast = {leaf.index: leaf.tensor.to(dtype) for leaf in tensors(call) if leaf.index == index}
+    first = dense_results(exchanged(call, cast))
+    return first is not None and alike(found[0], first[0])
+
+
+def _with_dtype(call: Call, dtype: torch.dtype) -> Call:
+    """Return the call with another `dtype`, by position where it has one there."""
+    if any(isinstance(value, torch.dtype) for value in call.args):
+        args = tuple(dtype if isinstance(value, torch.dtype) else value for value in call.args)
+        return Call(call.reference, args, call.kwargs)
+    return replace(call, kwargs={**call.kwargs, "dtype": dtype})
 
 
 def _convertible(call: Call) -> bool:

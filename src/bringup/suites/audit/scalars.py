@@ -18,6 +18,7 @@ from bringup.accuracy import rule_of
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._generic import forms
+from bringup.suites.audit._numbers import without_tensors
 from bringup.suites.audit._pool import Pool, distinct
 from bringup.suites.audit._signature import names_a_way
 from bringup.suites.audit._spoilt import places, refused, with_value
@@ -36,7 +37,7 @@ _FACTORIES = 4  # samples without tensors
 
 def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield, place by place in turn, samples with one number exchanged."""
-    samples = distinct(subject) or [s for s in subject.samples if not tensors(s.call)][:_FACTORIES]
+    samples = distinct(subject) or without_tensors(subject)[:_FACTORIES]
     known: dict[int | str, set[Any]] = {}
     for sample in subject.samples:
         for place, value in places(sample.call):

@@ -10,20 +10,24 @@ from collections.abc import Iterator
 
 import torch
 
+from bringup.suites._opinfo_calls import Call
 from bringup.suites.audit._generic import forms
 from bringup.suites.audit._pool import Pool, distinct
 from bringup.suites.audit._structure import takes_nonfinite
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import exchanged
+from bringup.suites.audit._tree import exchanged, tensors
 from bringup.suites.audit._vet import dense_results
 
-_VALUES = (1.2345678901234567, float("inf"), 1e300, -0.75, float("nan"), -0.0)
+_VALUES = (1.2345678901234567, float("inf"), 1e300, -0.75, float("nan"), -0.0, 1.5e-40)
 # PyTorch wants data of one dtype; what its CPU kernels take besides is no rule.
 _ALIKE = ("Deep Learning", "Linear Algebra")
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
-    """Yield one such tensor in place of one of two tensors or more, where the results are not of float64."""
+    """Yield one such tensor in place of one of two tensors or more, and of the only one of a cast.
+
+    The results are not of float64.
+    """
     if subject.operator.category in _ALIKE or not subject.torch_dtype.is_floating_point:
         return
     made = [form for form in forms(subject, Pool(subject)) if form.kind == "binary"]
@@ -32,11 +36,27 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     values = [value for value in _VALUES if math.isfinite(value) or takes_nonfinite(subject.operator)]
     for number, value in enumerate(values):
         for pattern in patterns:
+            if len(tensors(pattern.call)) == 1 and (data := subject.data(pattern.call)):
+                call = exchanged(pattern.call, {data[0].index: torch.tensor(value, dtype=torch.float64)})
+                if _casts(call):
+                    words = f"a lone 0-d float64 {value}".replace("-0.", "minus 0.")
+                    yield Draft(words, call, pattern.variant, pattern.entry, group=words, doubled=True)
+        for pattern in patterns:
             data = subject.data(pattern.call)
             for leaf in (data[-1], *data[: number == 0]) if len(data) > 1 else ():
                 call = exchanged(pattern.call, {leaf.index: torch.tensor(value, dtype=torch.float64)})
-                found = dense_results(call)
-                if found is None or any(one.dtype is torch.float64 for one in found[1]):
+                if not _narrow(call):
                     continue
                 words = f"{leaf.place} 0-d float64 {value}".replace("-0.", "minus 0.")
                 yield Draft(words, call, pattern.variant, pattern.entry, group=words, doubled=True)
+
+
+def _casts(call: Call) -> bool:
+    """Whether a float64 among the arguments becomes another floating-point dtype."""
+    return _narrow(call) and all(one.is_floating_point() for one in dense_results(call)[1])  # type: ignore[index]
+
+
+def _narrow(call: Call) -> bool:
+    """Whether PyTorch takes the call, and no result is of float64."""
+    found = dense_results(call)
+    return found is not None and all(one.dtype is not torch.float64 for one in found[1])
