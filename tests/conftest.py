@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from whole import WHOLE
 
 # What kernels compute does not depend on the seal, and takes a tenth of the time without; test_sealed*.py are about it.
 os.environ.setdefault("BRINGUP_SEALED", "0")
+
+# A shell ignores the interrupt in what it starts in the background, and so would every command that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None)

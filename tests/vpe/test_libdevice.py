@@ -245,6 +245,7 @@ def test_import_is_light() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_coefficients_are_what_the_fit_gives(capsys: pytest.CaptureFixture[str]) -> None:
     from bringup.vpe.libdevice import coefficients, fit
 
