@@ -18,7 +18,7 @@ CLAMP = "clamp(input, min=None, max=None, *, out=None) -> Tensor"
 
 
 def rerun(signature: str, name: str = "x") -> Any:
-    words = {"self", "k", "dim", "largest", "sorted", "input", "target", "size_average", "reduction", "min", "max"}
+    words = {"self", "k", "dim", "largest", "sorted", "input", "target", "size_average", "reduction", "min", "max", "keepdim"}
     operator = SimpleNamespace(signature=signature, name=name, writes=())
     return SimpleNamespace(operator=operator, parameters=frozenset({*words, "rounding_mode", "other"}))
 
@@ -53,6 +53,14 @@ def test_a_place_puts_another_value_where_it_was() -> None:
 def test_flags_of_another_overload_are_left_alone() -> None:
     legit = "f(Tensor input, Tensor running_mean, Tensor running_var, bool training) -> Tensor"
     assert found(legit, case(torch.ones(2), True)) == {}
+
+
+def test_a_flag_of_another_alternative_is_not_asked_for_where_pytorch_takes_a_tensor_for_a_number() -> None:
+    least = "min(input, dim, keepdim=False, *, out=None) -> Tensor; min(input, other, *, out=None) -> Tensor"
+    x = torch.ones(4, 2)
+    assert found(least, case(x, torch.tensor(1))) == {}
+    assert found(least, case(x, torch.ones(2))) == {"keepdim": False}  # which PyTorch refuses
+    assert found(least, case(x, 1)) == {"dim": 1, "keepdim": False}
 
 
 @pytest.mark.parametrize(

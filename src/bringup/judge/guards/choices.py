@@ -327,7 +327,7 @@ def places(rerun: Rerunner, case: CaseJudge) -> list[Place]:
     found += [Place(name, value, by(name)) for name, value in kwargs.items()]
     given = {one.name for one in found}
     for name, text in _DEFAULT.findall(rerun.operator.signature):
-        if name not in given and name in rerun.parameters:
+        if name not in given and name in rerun.parameters and not _of_another_way(rerun, args, name):
             found.append(Place(name, ast.literal_eval(text), by(name)))
     flags = _FLAGS.findall(rerun.operator.signature) if _SCHEMA.search(rerun.operator.signature) else None
 
@@ -337,6 +337,24 @@ def places(rerun: Rerunner, case: CaseJudge) -> list[Place]:
         return is_flag and one.name not in WHERE and _plain(one.value)
 
     return [one for one in found if usable(one)]
+
+
+def _of_another_way(rerun: Rerunner, args: Sequence[Any], name: str) -> bool:
+    """Whether a parameter belongs to another alternative of the signature than a call's.
+
+    PyTorch says so itself, but where it takes a tensor of one whole number for the number: for `dim`, say, in the place
+    of `other`.
+    """
+    if not any(_one_whole_number(value) for value in args):
+        return False
+    ways = [parameters_of(text) for text in rerun.operator.signature.split(";")]
+    return not all(name in way for way in ways if len(way) >= len(args))
+
+
+def _one_whole_number(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor) and not value.dim() and not value.is_floating_point()
 
 
 def form(case: CaseJudge) -> tuple[str, ...]:
