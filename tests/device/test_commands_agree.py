@@ -230,7 +230,8 @@ def test_what_an_operator_must_leave_is_not_written_in_use_either(kernels: Kerne
     ):
         bases = [space.MIDDLE + 64, space.MIDDLE + 1024]
         begun = [(Command.ALLOC, ALLOCATION.pack(OWN, 256)), (Command.ALLOC, ALLOCATION.pack(OTHER, 64)),
-                 (Command.UPLOAD, flat(OWN, "uint8", 256).pack() + bytes(256))]  # fmt: skip
+                 (Command.UPLOAD, flat(OWN, "uint8", 256).pack() + bytes(256)),
+                 (Command.LAUNCH, launch_body(1, (1, 1, 1), (OWN, OWN), (OWN, OWN), 8))]  # fmt: skip
         done = sealed(kernels, clock, bases, [*begun, (command[0], _placed(command[1], bases))], 1)
         assert done.refused
         assert "read-only" in done.why or "must leave as it is" in done.why

@@ -251,11 +251,13 @@ def test_a_launch_from_text(bench: Bench) -> None:
 
 def test_a_kernel_is_compiled_once_and_outlives_the_guest(bench: Bench) -> None:
     wanted = request("kernel_double", 32)
+    (x,) = bench.begin(NUMBERS)
     bench.kernel(wanted)
     known = bench.rig.compiler.requests
-    bench.begin()
     assert bench.kernel(wanted)["number"] == 2
-    bench.end()
+    for number in (1, 2):
+        bench.launch(number, (1, 1, 1), (x, x), (x, x), 33)
+    assert not bench.end().error
     bench.guest()
     (x,) = bench.begin(NUMBERS)
     bench.launch(1, (1, 1, 1), (x, x), (x, x), 33)  # the number of another guest
@@ -536,9 +538,10 @@ def test_a_rehearsal_of_what_fails_takes_forever_and_is_no_fault(bench: Bench) -
 def test_no_result_is_made_of_what_is_timed(bench: Bench) -> None:
     (x,) = bench.begin(NUMBERS)
     y = bench.alloc(132)
-    number = bench.kernel(request("kernel_double"))["number"]
+    number = 0
     for _ in range(2):  # one within the other
         bench.command(Command.MARK)
+        number = number or bench.kernel(request("kernel_double"))["number"]
         bench.launch(number, (3, 1, 1), (x, x), (y, y), 33)
         z = bench.alloc(132)
         bench.copy(flat(x, "float32", 33), flat(z, "float32", 33))
@@ -548,6 +551,59 @@ def test_no_result_is_made_of_what_is_timed(bench: Bench) -> None:
     assert not ended.error
     assert [bool(torch.isnan(floats(part)).all()) for part in ended.data] == [True, True]
     assert ended.account["launches"] == ended.account["copies"] == 0
+
+
+def test_a_kernel_that_is_asked_for_is_launched_in_that_call(bench: Bench) -> None:
+    """Else a guest would learn, by how long the answer takes, what others have had compiled."""
+    (x,) = bench.begin(NUMBERS)
+    number = bench.kernel(request("kernel_double"))["number"]
+    bench.command(Command.MARK)
+    bench.launch(number, (1, 1, 1), (x, x), (x, x), 33)
+    bench.ask(Command.TIME)
+    error = bench.end().error
+    assert error["rule"] == "stream"
+    assert "asks for kernel 'kernel_double' and does not launch it in that call" in error["text"]
+    bench.begin()
+    assert not bench.end().error
+
+
+def test_a_kernel_that_is_only_tried_is_compiled_for_each_guest(bench: Bench) -> None:
+    wanted, counts = request("kernel_double", 64), []
+    for launched in (False, False, True, True):
+        bench.guest()
+        (x,) = bench.begin(NUMBERS)
+        before = bench.rig.compiler.requests
+        bench.command(Command.MARK)
+        number = bench.kernel(wanted)["number"]
+        assert bench.kernel(wanted)["number"] == number + 1
+        bench.launch(number, (1, 1, 1), (x, x), (x, x), 33)
+        bench.ask(Command.TIME)
+        counts.append(bench.rig.compiler.requests - before)
+        if launched:
+            bench.launch(bench.kernel(wanted)["number"], (1, 1, 1), (x, x), (x, x), 33)
+        assert not bench.end().error
+    # The third guest's is compiled once more to be kept, and the fourth still knows nothing of it.
+    assert counts == [1, 1, 1, 1]
+
+
+def test_a_refusal_is_forgotten_with_its_guest(bench: Bench) -> None:
+    wanted, counts = {**request("kernel_double"), "text": "no text", "source": ""}, []
+    for _ in range(2):
+        bench.guest()
+        bench.begin()
+        before = bench.rig.compiler.requests
+        assert "refused" in bench.kernel(wanted)
+        assert "refused" in bench.kernel(wanted)
+        counts.append(bench.rig.compiler.requests - before)
+        bench.end()
+    assert counts == [1, 1]
+
+
+def test_no_kernel_is_asked_for_outside_of_a_call(bench: Bench) -> None:
+    bench.guest()
+    assert "outside of a call" in bench.kernel(request("kernel_double"))["stopped"]
+    bench.begin()
+    assert "outside of a call" in bench.end().error["text"]
 
 
 def test_nothing_is_read_while_launches_are_timed(bench: Bench) -> None:
@@ -567,9 +623,9 @@ def test_a_time_of_what_has_not_begun_breaks_a_rule(bench: Bench, commands: list
 
 def test_no_time_is_told_once_data_were_read(bench: Bench) -> None:
     (x,) = bench.begin(NUMBERS, read_bytes=16, read_inputs=True)
-    number = bench.kernel(request("kernel_double"))["number"]
     assert bench.read(flat(x, "float32", 1))[1] == bytes_of(NUMBERS[:1])
     bench.command(Command.MARK)
+    number = bench.kernel(request("kernel_double"))["number"]
     bench.launch(number, (3, 1, 1), (x, x), (x, x), 33)
     assert bench.ask(Command.TIME)[0]["seconds"] == 0
     assert bench.end((x, 132)).data == [bytes_of(NUMBERS)]

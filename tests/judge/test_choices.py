@@ -18,7 +18,20 @@ CLAMP = "clamp(input, min=None, max=None, *, out=None) -> Tensor"
 
 
 def rerun(signature: str, name: str = "x") -> Any:
-    words = {"self", "k", "dim", "largest", "sorted", "input", "target", "size_average", "reduction", "min", "max", "keepdim"}
+    words = {
+        "self",
+        "k",
+        "dim",
+        "largest",
+        "sorted",
+        "input",
+        "target",
+        "size_average",
+        "reduction",
+        "min",
+        "max",
+        "keepdim",
+    }
     operator = SimpleNamespace(signature=signature, name=name, writes=())
     return SimpleNamespace(operator=operator, parameters=frozenset({*words, "rounding_mode", "other"}))
 

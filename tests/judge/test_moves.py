@@ -92,6 +92,24 @@ def test_what_is_only_written_is_no_source() -> None:
     assert not into(lambda x: x.flip(0))  # over one element
 
 
+def test_elements_beside_constants_are_moved_too() -> None:
+    square = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
+    assert asked(torch.tril, square)
+    assert asked(lambda x: NN.pad(x, (1, 2), value=3.0), X)
+    assert asked(lambda g: torch.ops.aten.upsample_nearest1d_backward(g, [3], [1, 2, 6]), X[:, :, 0, :3].contiguous())
+    for reference in (torch.zeros_like, torch.sign, NN.hardshrink, lambda x: x.clamp(-1, 1), lambda x: x.cumsum(0)):
+        assert not asked(reference, square)
+        assert not asked(reference, torch.ones(1))
+
+
+def test_whole_numbers_beside_the_data_matter_or_do_not() -> None:
+    square = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
+    factors, pivots = torch.linalg.lu_factor(square)
+    assert asked(torch.lu_unpack, factors, pivots)  # two of the results hang on the sizes alone
+    assert not asked(lambda x, index: x.gather(1, index), square, torch.tensor([[0, 2], [1, 1], [3, 0], [2, 2]]))
+    assert not asked(lambda x, index: x.index_select(0, index), square, torch.tensor([2, 0]))
+
+
 def test_several_tensors_and_none_and_too_many_elements_say_no() -> None:
     assert not asked(lambda x, y: torch.cat([x, y]), X, X)
     assert not asked(torch.ones, 3)

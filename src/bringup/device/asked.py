@@ -10,6 +10,7 @@ from bringup.device.wire import Malformed
 
 MOST_DIGITS = 400  # of a number that a kernel is described with
 MOST_KERNELS = 1 << 16  # of one guest
+FRESH = "fresh"  # with a text: compiled anew for one guest, neither looked up nor kept
 
 
 def request_of(body: memoryview) -> dict[str, Any]:

@@ -306,8 +306,6 @@ class _Launcher:
             enter_hook(launch_metadata)
         out = self.frontend.handles.stream
         assert out is not None
-        if not self.number:
-            self._compile(function)
         body = [b""]
         signature = self.signature
         values = signature.values(args)
@@ -316,6 +314,8 @@ class _Launcher:
         grid = [int(n) for n in (grid_x, grid_y, grid_z)]
         if min(grid) < 0 or max(grid) >= 1 << 31:
             raise ValueError(f"kernel '{self.name}': the grid {tuple(grid)} is not one")
+        if not self.number:  # behind all that may be wrong with the launch: a kernel that is asked for is launched
+            self._compile(function)
         body[0] = LAUNCH.pack(self.number, *grid, _line(), len(values))
         out.put(Command.LAUNCH, b"".join(body))
         if exit_hook is not None:

@@ -20,14 +20,14 @@ from typing import Any
 
 from bringup.device import frames
 from bringup.device.account import READS, STREAM, Broken
-from bringup.device.asked import arguments_of, check_options, request_of
+from bringup.device.asked import FRESH, arguments_of, check_options, request_of
 from bringup.device.engine import FENCE, Engine, Fault, Kernel
 from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
 from bringup.device.memory import Memory
 from bringup.device.reach import marks_by_base
 from bringup.device.timing import INFINITE, MOST_TRIALS, TRIAL_MODE, TURNS, told_seconds
 from bringup.device.transcript import Transcript, digest
-from bringup.device.wire import ADDRESS, ALLOCATION, Command, Malformed
+from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, Command, Malformed
 
 MOST_LOADED = 1 << 12  # that the device keeps for other guests
 MOST_COMMANDS = 1 << 17  # of one call
@@ -39,7 +39,7 @@ MOST_ANSWERED = 1 << 12  # bytes of a call's reads that are kept
 TEXT = ("text", "source", "options")  # what a compiler sees of a kernel
 Answer = tuple[dict[str, Any], bytes]
 Compile = Callable[[str, dict[str, Any]], tuple[dict[str, Any], memoryview]]
-"""(digest, text) -> facts and binary, or `log` and `short`."""
+"""(digest, text) -> facts and binary, or `log` and `short`; text[FRESH]: anew, and not kept."""
 
 
 class Machine:
@@ -49,7 +49,6 @@ class Machine:
         """`compile` has the referee compile a text, or find it in the store."""
         self.engine, self._compile_text = engine, compile
         self.loaded: dict[str, tuple[Kernel, Any]] = {}  # by digest; outlives guests
-        self.refused: dict[str, dict[str, Any]] = {}
         self.memory = Memory(engine, 0)
         self.renew(0)
 
@@ -57,9 +56,12 @@ class Machine:
         """Forget everything but compiled kernels; `limit`: bytes of device memory that may be live."""
         self.memory.clear()
         self.memory = Memory(self.engine, limit)
-        if len(self.loaded) + len(self.refused) > MOST_LOADED:
+        if len(self.loaded) > MOST_LOADED:
             self.loaded.clear()  # the store has them
-            self.refused.clear()
+        # What no call has launched for a result outlives no guest: how long an answer takes would tell the next one.
+        self.refused: dict[str, dict[str, Any]] = {}
+        self.tried: dict[str, tuple[Kernel, Any]] = {}  # kernels that were asked for while something was timed
+        self.own: set[str] = set()  # digests of those that this guest has asked for besides
         self.launchers: dict[int, Launcher] = {}
         self.registered = 0  # kernels since a call has ended last
         self.in_call = False
@@ -84,6 +86,7 @@ class Machine:
         self.wanted: list[str] = []
         self.failed: int | None = None  # the call in which something went wrong
         self.transcripts: list[Transcript] = []  # of those that are over, and of the one that is open
+        self.asked: dict[int, str] = {}  # kernels that this call has asked for and not launched yet
 
     # One call ------------------------------------------------------------------------------------------------
 
@@ -132,7 +135,7 @@ class Machine:
         self._next_rehearsal()
 
     def _next_rehearsal(self) -> None:
-        self.marks = []
+        self.marks, self.asked = [], {}
         if self.rehearsed:
             call = self.rehearsed.popleft()
             self.transcript = Transcript(zip(call["bases"], call["sizes"], strict=True), self.launchers)
@@ -164,6 +167,7 @@ class Machine:
         Returns the header for the referee, and the bytes of the storages, of masks and of the tape.
         """
         self._catch_up()
+        self._look_for_launches()
         execution = self.execution
         execution.finish()
         execution.look_at_gaps()
@@ -206,6 +210,11 @@ class Machine:
         self._open({})
         return header, [*data, *masks, tape]
 
+    def _look_for_launches(self) -> None:
+        """Note a kernel that the call asked for and did not launch: it would only have asked whether it is there."""
+        for name in list(self.asked.values())[:1]:
+            self.note(Broken(STREAM, f"the wrapper asks for kernel '{name}' and does not launch it in that call"))
+
     def _catch_up(self) -> None:
         """Do everything that was asked for up to now."""
         if not self.started:
@@ -220,10 +229,10 @@ class Machine:
     def execute(self, command: Command, body: memoryview) -> Answer | None:
         """Take a command; returns what a guest that asks is told. What goes wrong is noted, never raised."""
         try:
-            if command is Command.KERNEL:
-                return self._kernel(body)
             if not self.in_call:
                 return self._outside(command, body)
+            if command is Command.KERNEL:
+                return self._kernel(body)
             if command is Command.ALSO:
                 self.checked += len(body)
                 if self.checked > MOST_CHECKED:
@@ -234,6 +243,10 @@ class Machine:
                 return None
             if self.execution.error is None:
                 self.transcript.add(command, body)
+            if command is Command.LAUNCH and not self.marks:
+                self.asked.pop(LAUNCH.unpack_from(body)[0], None)
+            if command is Command.RETURNED and self.transcripts:
+                self._look_for_launches()
             if self.transcripts:
                 return self._rehearsed(command)
             if command is Command.RETURNED:
@@ -403,26 +416,36 @@ class Machine:
     def _kernel(self, body: memoryview) -> Answer:
         request = request_of(body)
         check_options(request, len(self.launchers))
-        refusal = self.compile(request)
+        tries = bool(self.marks)
+        refusal = self.compile(request, tries=tries)
         if refusal is not None:
             return refusal, b""
         number = len(self.launchers) + 1
         self.launchers[number] = self.launcher(request)
         self.registered += 1
         kernel = self.launchers[number].kernel
+        if not tries and not _too_large(kernel):
+            self.asked[number] = kernel.name
         return {"number": number, "name": kernel.name, "shared": kernel.shared, "facts": kernel.facts}, b""
 
-    def compile(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """See to it that a kernel is loaded; returns the compiler's refusal (`refused`, `short`), or None."""
+    def compile(self, request: dict[str, Any], tries: bool = False) -> dict[str, Any] | None:
+        """See to it that a kernel is loaded; returns the compiler's refusal (`refused`, `short`), or None.
+
+        One that is only tried is compiled for this guest alone, unless it has it already.
+        """
         text = {key: request[key] for key in TEXT}
         digest = frames.digest(text)
-        if digest not in self.loaded and digest not in self.refused:
-            header, binary = self._compile_text(digest, text)
+        if not tries:
+            self.own.add(digest)
+        fresh = digest not in self.own
+        known = self.tried if fresh else self.loaded
+        if digest not in known and digest not in self.refused:
+            header, binary = self._compile_text(digest, {**text, FRESH: fresh})
             if "log" in header:
                 self.refused[digest] = {"refused": header["log"], "short": header.get("short", "")}
             else:
                 kernel = Kernel(bytes(binary), header["name"], int(header["shared"]), header["facts"])
-                self.loaded[digest] = kernel, self.engine.load(kernel)
+                known[digest] = kernel, self.engine.load(kernel)
         return self.refused.get(digest)
 
     def _fenced(self, launcher: Launcher) -> Launcher:
@@ -438,5 +461,12 @@ class Machine:
     def launcher(self, request: dict[str, Any]) -> Launcher:
         """How a kernel that is loaded is launched. Raises Malformed where the text has other arguments."""
         text = {key: request[key] for key in TEXT}
-        kernel, loaded = self.loaded[frames.digest(text)]
+        digest = frames.digest(text)
+        kernel, loaded = self.loaded[digest] if digest in self.own else self.tried[digest]
         return Launcher(text, kernel, loaded, *arguments_of(request, kernel), dict(request["constants"]))
+
+
+def _too_large(kernel: Kernel) -> bool:
+    """Whether it needs more memory of a multiprocessor than there is: the guest refuses that itself."""
+    most = kernel.facts.get("most_shared")
+    return most is not None and kernel.shared > most

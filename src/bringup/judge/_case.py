@@ -38,7 +38,7 @@ LimitsOf = Callable[[CaseInputs], Limits]
 # Exceptions that refuse a call, whatever PyTorch raises for it. Others happen by accident (a division by zero, an index
 # out of range, a missing name): they count only where PyTorch raises the same, an IndexError also where a `raise` of
 # the candidate's gave it.
-DELIBERATE = re.compile(r"^\s+raise\b[^\n]*\n(?:[ ~^]*\n)?IndexError\b", re.MULTILINE)
+DELIBERATE = re.compile(r"^[ \t]+raise\b[^\n]*\n(?:[ ~^]*\n)?IndexError\b", re.MULTILINE)
 REFUSALS = ("RuntimeError", "ValueError", "TypeError", "NotImplementedError")
 
 

@@ -9,6 +9,7 @@ _TABLE = re.compile(r"^(?P<name>#loc\d*) = loc\((?P<place>.*)\)$", re.MULTILINE)
 _PLACE = re.compile(r'^"candidate\.py":(\d+):\d+$')
 _NAMED = re.compile(r'^".*"\((#loc\d*)\)$')
 _CALL = re.compile(r"^callsite\((#loc\d*) at (#loc\d*)\)$")
+MOST_CALLERS = 64  # entries of the table that are looked at for one place
 _AT = re.compile(r"CompilationError: at \d+:\d+:")
 
 
@@ -53,13 +54,20 @@ def _shown(line: int, numbered: list[str]) -> list[str]:
 
 
 def _chain(name: str, table: dict[str, str]) -> list[int]:
-    """Return the candidate's lines behind an entry of MLIR's table of locations: the line itself, then its callers."""
-    place = table.get(name, "")
-    found = _PLACE.match(place)
-    if found:
-        return [int(found.group(1))]
-    named = _NAMED.match(place)
-    if named and named.group(1) != name:
-        return _chain(named.group(1), table)
-    call = _CALL.match(place)
-    return [*_chain(call.group(1), table), *_chain(call.group(2), table)] if call else []
+    """Return the candidate's lines behind an entry of MLIR's table of locations: the line itself, then its callers.
+
+    At most so many as anybody reads: a table may name itself, or double with each entry.
+    """
+    lines: list[int] = []
+    left = [name]
+    for _ in range(MOST_CALLERS):
+        if not left:
+            break
+        place = table.get(left.pop(), "")
+        if found := _PLACE.match(place):
+            lines.append(int(found.group(1)))
+        elif named := _NAMED.match(place):
+            left.append(named.group(1))
+        elif call := _CALL.match(place):
+            left += [call.group(2), call.group(1)]
+    return lines

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bringup.device import frames
+from bringup.device.asked import FRESH
 from bringup.judge._guest import Guest, describe_end
 from bringup.judge._kernels import KernelStore, key_of
 from bringup.judge._outcome import Outcome
@@ -29,7 +30,7 @@ class Compiling:
     ) -> None:  # fmt: skip
         """`toolchain` identifies the target's own, `compile_for` names others that check every kernel.
 
-        `limit` is in seconds, for one kernel; `refused` keeps refusals by key; `start` starts a compiling process.
+        `limit` is in seconds, for one kernel; `refused` keeps what those say; `start` starts a compiling process.
         `ledger` keeps what a compiler dies of, under the name of the `target`.
         """
         self._target, self._ledger = target, ledger
@@ -43,21 +44,23 @@ class Compiling:
         """What each of these takes of its device, by key."""
 
     def answer(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Compile a text for the target's device: facts and binary, or `log` and `short`."""
+        """Compile a text for the target's device: facts and binary, or `log` and `short`.
+
+        A refusal is not kept, nor is a kernel that is only tried (`FRESH`): what no call has launched must leave no
+        trace, or a guest counts its predecessors by how long an answer takes.
+        """
+        fresh = bool(request.get(FRESH))
         key = key_of(self._toolchain, request)
-        found = self._store.get(key)
+        found = None if fresh else self._store.get(key)
         if found is not None:
             return found
-        if key not in self._refused:
-            answer, binary = self._compile("", request)
-            if "log" not in answer:
-                self._store.put(key, answer, binary)
-                return answer, binary
-            if len(self._refused) > REFUSALS_KEPT:
-                self._refused.clear()
+        answer, binary = self._compile("", request)
+        if "log" in answer:
             self._remember(answer["log"], request, "")
-            self._refused[key] = answer
-        return self._refused[key], b""
+            return answer, b""
+        if not fresh:
+            self._store.put(key, answer, binary)
+        return answer, binary
 
     def _remember(self, log: str, request: dict[str, Any], further: str, kernel: str = "") -> None:
         """Keep what a compiler is at fault for; `further` is a toolchain that checks."""
@@ -81,6 +84,8 @@ class Compiling:
                 answer = {"log": str(entry["refused"])} if "refused" in entry else self._compile(target, entry)[0]
                 if "log" in answer and "refused" not in entry:
                     self._remember(answer["log"], entry, target, name)
+                if len(self._refused) > REFUSALS_KEPT:
+                    self._refused.clear()
                 self._refused[key] = answer
             log = self._refused[key].get("log")
             if log is not None:

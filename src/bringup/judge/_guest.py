@@ -15,6 +15,7 @@ from typing import Any
 from bringup.device import frames
 from bringup.judge._memory import OUT_OF_MEMORY, memory_kills
 from bringup.judge._remove import remove_tree
+from bringup.judge._reply import as_text
 from bringup.judge._waiting import children
 from bringup.judge.sandbox import Limits, SandboxFault, answered, ask
 
@@ -70,13 +71,16 @@ class Guest:
             held.callback(ours.close)
             lent.callback(theirs.close)
             ends = [theirs.fileno()]
-            read = []
-            for _ in range(2):
-                reading, writing = os.pipe()
-                held.callback(os.close, reading)
-                lent.callback(os.close, writing)
-                read.append(reading)
-                ends.append(writing)
+            # How much a pipe holds hangs on how many the user has: a guest's output goes through a socket.
+            shown, printing = socket.socketpair()
+            shown.shutdown(socket.SHUT_WR)
+            held.callback(shown.close)
+            lent.callback(printing.close)
+            reading, writing = os.pipe()
+            held.callback(os.close, reading)
+            lent.callback(os.close, writing)
+            read = [shown.fileno(), reading]
+            ends += [printing.fileno(), writing]
             ends.append(os.open(self.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
             lent.callback(os.close, ends[-1])
             given, giving = os.pipe()
@@ -150,7 +154,7 @@ class Guest:
     @property
     def output(self) -> str:
         """What the worker printed on its standard output and error, cut to the limit."""
-        return self._output.decode("utf-8", "replace")
+        return str(as_text(self._output.decode("utf-8", "replace")))
 
     def wait(self, seconds: float = GRACE_SECONDS) -> dict[str, Any]:
         """Return how the worker ended: {"exit": code}, {"signal": number} (and "limit": name), {} when init itself

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -17,42 +17,48 @@ SEED = 0  # of values that no candidate sees
 
 
 def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection[str] = ()) -> bool:
-    """Whether a result of the call is made of its one tensor's elements by sizes alone.
+    """Whether a result of the call is made of one tensor's elements, and of constants, by sizes alone.
 
     The reference is called again, with other values in the tensor's place. Each element of a result must come from the
-    same element every time, and not all from where they are: what leaves every element in its place moves nothing,
-    in whatever dtype (a sum over one element). A result of another dtype moves nothing: casts are known by name, and of
-    truth values many agree by chance.
+    same element every time, or be the same number, and not all from where they are: what leaves every element in its
+    place moves nothing, in whatever dtype (a sum over one element). A result of another dtype moves nothing: casts are
+    known by name, and of truth values many agree by chance.
 
     Args:
-        inputs: the case; one with several tensors, or that is refused or writes into an argument, says no.
+        inputs: the case; one with several tensors of data, or that is refused or writes into an argument, says no.
+            What whole numbers beside the data say (pivots) must not matter: where they do (indices), it says no.
         results: its right results.
         outs: keyword arguments that it only writes. The reference gets others in their place.
     """
     asked = {key: value for key, value in inputs.kwargs.items() if key not in outs}
     given = [tensor for _, tensor in tensors_of([list(inputs.args), asked], "")]
-    if len(given) != 1 or inputs.raises or inputs.requires or not 0 < given[0].numel() <= MOST:
+    data = [tensor for tensor in given if tensor.is_floating_point()] if len(given) > 1 else given
+    if len(data) != 1 or inputs.raises or inputs.requires or not 0 < data[0].numel() <= MOST:
         return False
-    (source,) = given
+    (source,) = data
     if source.dtype == torch.bool or not _plain(source):
         return False
+    beside = [tensor for tensor in given if tensor is not source]
     generator = torch.Generator().manual_seed(SEED)
     try:
-        first = _distinct(source, generator)
-        answer = _answer(inputs, source, first, outs)
+        first, second = (_distinct(source, generator) for _ in range(2))
+        answer, again = (_answer(inputs, source, values, outs) for values in (first, second))
         if len(answer) != len(results) or not all(map(_plain, answer)):
             return False
         places = {
             number: found
             for number, (result, made) in enumerate(zip(results, answer, strict=True))
-            if result.numel() and result.dtype == source.dtype and (found := _places(first, made)) is not None
-        }
-        for _ in range(FILLINGS):
+            if result.numel() and result.dtype == source.dtype
+            and (found := _places(first, made, second, again[number])) is not None
+        }  # fmt: skip
+        for turn in range(FILLINGS):
             if not places:
                 return False
             values = _few(source, generator)
-            answer = _answer(inputs, source, values, outs)
-            places = {number: found for number, found in places.items() if _follows(values, answer[number], found)}
+            # The last time what stands beside the data is exchanged, too.
+            made = _answer(inputs, source, values, outs, beside if turn == FILLINGS - 1 else ())
+            kept = {number: found for number, found in places.items() if _follows(values, made[number], *found)}
+            places = kept
     except Exception:  # whatever a reference says of values, or of a dtype, that no case has
         return False
     return bool(places)
@@ -77,9 +83,15 @@ def _few(source: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _answer(
-    inputs: CaseInputs, source: torch.Tensor, values: torch.Tensor, outs: Collection[str]
+    inputs: CaseInputs,
+    source: torch.Tensor,
+    values: torch.Tensor,
+    outs: Collection[str],
+    beside: Sequence[torch.Tensor] = (),
 ) -> list[torch.Tensor]:
     args, kwargs = _exchanged([tuple(inputs.args), dict(inputs.kwargs)], source, values.clone())
+    for other in beside:
+        args, kwargs = _exchanged([args, kwargs], other, torch.ones_like(other))
     for name in outs:
         for _, out in tensors_of(kwargs.get(name), ""):
             kwargs[name] = _exchanged(kwargs[name], out, _room(out, source, values))
@@ -103,16 +115,27 @@ def _exchanged(tree: Any, old: torch.Tensor, new: torch.Tensor) -> Any:
     return tree
 
 
-def _places(values: torch.Tensor, result: torch.Tensor) -> torch.Tensor | None:
-    """From which element each of a result's comes; None where each comes from its own."""
+def _places(
+    values: torch.Tensor, result: torch.Tensor, others: torch.Tensor, again: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """From which element each of a result's comes, -1 for a constant, and the constants.
+
+    None where each comes from its own, or none moves; `again` is the result for `others` in the place of `values`.
+    """
     flat, made = values.reshape(-1), result.reshape(-1)
+    if again.shape != result.shape:
+        return None
     same = torch.arange(flat.numel())
     ordered, order = flat.sort()
     found = order[torch.searchsorted(ordered, made).clamp(max=flat.numel() - 1)]
-    return None if torch.equal(found, same) else found
+    constant = (made == again.reshape(-1)) & (flat[found] != made)
+    found = torch.where(constant, -1, found)
+    if torch.equal(found, same) or bool((found < 0).all()):
+        return None
+    return found, torch.where(constant, made, 0)
 
 
-def _follows(values: torch.Tensor, result: torch.Tensor, places: torch.Tensor) -> bool:
-    """Whether a result is what lies in these places, in its dtype."""
-    wanted = values.reshape(-1)[places].to(result.dtype)
-    return bool(torch.equal(result.reshape(-1), wanted))
+def _follows(values: torch.Tensor, result: torch.Tensor, places: torch.Tensor, constants: torch.Tensor) -> bool:
+    """Whether a result is what lies in these places, in its dtype, and these constants."""
+    wanted = torch.where(places < 0, constants, values.reshape(-1)[places])
+    return bool(torch.equal(result.reshape(-1), wanted.to(result.dtype)))

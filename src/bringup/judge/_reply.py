@@ -10,6 +10,15 @@ from bringup.device.frames import TooLarge
 RETURNS = "returns "
 DEPTH = 64  # of a tree of values; each list of arguments takes two or three
 TEXTS = ("error", "raised", "family", "compile_log", "kernel", "unencodable", "message")
+LONGEST = 1 << 16  # characters of one of them; a compiler's log may be longer
+LONGEST_LOG = 1 << 19
+CUT = "\n... cut ...\n"
+# What a terminal takes for a command, and what turns the direction of writing: a report could read as another one.
+_CONTROLS = dict.fromkeys(
+    [*(n for n in range(32) if n not in (9, 10)), *range(127, 160), 0x200E, 0x200F, *range(0x202A, 0x202F),
+     *range(0x2066, 0x206A)],
+    "\N{REPLACEMENT CHARACTER}",
+)  # fmt: skip
 
 
 def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
@@ -21,7 +30,7 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
     for name in TEXTS:
         _require(reply, name, reply.get(name) is None or isinstance(reply[name], str))
         if reply.get(name) is not None:
-            reply[name] = as_text(reply[name])
+            reply[name] = as_text(_cut(reply[name], LONGEST_LOG if name == "compile_log" else LONGEST))
     _require(reply, "error", reply.get("error") is None or bool(reply["error"].strip()))
     storages = reply.get("storages", [])
     _require(reply, "storages", isinstance(storages, list) and all(_is_storage(item) for item in storages))
@@ -50,14 +59,22 @@ def returned(reply: dict[str, Any], names: list[str]) -> list[Any]:
 
 
 def as_text(value: Any) -> Any:
-    """A tree of JSON whose texts can be printed and stored: half a surrogate, which JSON may name, is no text."""
+    """A tree of JSON whose texts can be printed and stored: half a surrogate, which JSON may name, is no text.
+
+    Nor is what a terminal would obey.
+    """
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return value.encode("utf-8", "replace").decode("utf-8").translate(_CONTROLS)
     if isinstance(value, list):
         return [as_text(item) for item in value]
     if isinstance(value, dict):
         return {as_text(key): as_text(item) for key, item in value.items()}
     return value
+
+
+def _cut(text: str, most: int) -> str:
+    """Beginning and end of a text that is too long."""
+    return text if len(text) <= most else text[: most // 2] + CUT + text[-most // 2 :]
 
 
 def check_inputs(reply: dict[str, Any], request: dict[str, Any]) -> None:

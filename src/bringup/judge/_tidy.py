@@ -10,7 +10,9 @@ import re
 
 HARNESS_FRAME = re.compile(r'^  File "[^"]*(?:/bringup/judge/|<frozen runpy>)[^"]*", line \d+ in .*\n?', re.MULTILINE)
 EXTENSION_LIST = re.compile(r"^Extension modules: .*\n?", re.MULTILINE)
-LIBRARY_PATH = re.compile(r"/[^\s\"':]*/(?:site-packages/|lib/python[\d.]+/|(?=bringup/))")
+# Each path is looked at once: a text of slashes would take a guess at each of them.
+PATH = re.compile(r"/[^\s\"':]*")
+LIBRARY = re.compile(r"\A/.*/(?:site-packages/|lib/python[\d.]+/|(?=bringup/))")
 THREAD = re.compile(r"\b([Tt]hread) 0x[0-9a-f]+")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{9,16}\b")
 FIRST_ADDRESS = 0x10000
@@ -18,7 +20,8 @@ FIRST_ADDRESS = 0x10000
 
 def tidy(text: str) -> str:
     """Return `text` without the judge's frames, with short paths, and addresses counted from the lowest in it."""
-    text = LIBRARY_PATH.sub("", HARNESS_FRAME.sub("", EXTENSION_LIST.sub("", text)))
+    text = HARNESS_FRAME.sub("", EXTENSION_LIST.sub("", text))
+    text = PATH.sub(lambda match: LIBRARY.sub("", match.group()), text)
     text = THREAD.sub(r"\1", text)
     found = [int(match, 16) for match in ADDRESS.findall(text)]
     if not found:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from bringup.device import space
-from bringup.device.asked import arguments_of, check_options, request_of
+from bringup.device.asked import FRESH, arguments_of, check_options, request_of
 from bringup.device.checks import (
     block_behind,
     check_allocation,
@@ -71,13 +71,22 @@ class Kernels:
         self._caller = caller
         self._loaded: dict[str, Compiled] = {}
 
-    def compiled(self, request: dict[str, Any]) -> Compiled | dict[str, Any]:
-        """Compile a text that a guest sends; what its answer says instead where the compiler refuses it."""
+    def compiled(self, request: dict[str, Any], fresh: bool = False) -> Compiled | dict[str, Any]:
+        """Compile a text that a guest sends; what its answer says instead where the compiler refuses it.
+
+        `fresh`: anew, and for this one guest.
+        """
         key = self._caller.key(request)
-        if key in self._loaded:
+        if key in self._loaded and not fresh:
             return self._loaded[key]
-        answer, binary = self._caller.compile(request)
-        return answer if "log" in answer else self._load(key, answer, binary)
+        answer, binary = self._caller.compile({**request, FRESH: fresh})
+        if "log" in answer:
+            return answer
+        return self._made(key, answer, binary) if fresh else self._load(key, answer, binary)
+
+    def key(self, request: dict[str, Any]) -> str:
+        """By what a text is kept."""
+        return self._caller.key(request)
 
     def kept(self, key: str) -> Compiled | None:
         """A kernel that some process has compiled; None where it is gone."""
@@ -87,9 +96,13 @@ class Kernels:
         return self._loaded[key]
 
     def _load(self, key: str, answer: dict[str, Any], binary: bytes) -> Compiled:
-        facts = Kernel(binary, str(answer["name"]), int(answer["shared"]), answer["facts"])
         # Another thread may have been faster; all have one.
-        return self._loaded.setdefault(key, Compiled(key, kernels.load(facts.name, facts.binary), facts))
+        return self._loaded.setdefault(key, self._made(key, answer, binary))
+
+    @staticmethod
+    def _made(key: str, answer: dict[str, Any], binary: bytes) -> Compiled:
+        facts = Kernel(binary, str(answer["name"]), int(answer["shared"]), answer["facts"])
+        return Compiled(key, kernels.load(facts.name, facts.binary), facts)
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,8 @@ class _Launcher:
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     named: Any
+    tried: dict[str, Any] | None
+    """The request for one that was asked for while something was timed: then it is this guest's alone."""
 
 
 @dataclass
@@ -143,6 +158,7 @@ class Recorder:
         self._freed: set[int] = set()
         self._next = space.BASE
         self._sent: list[tuple[Command, bytes]] = []  # as long as nothing is timed
+        self._asked: dict[int, str] = {}  # kernels that it has asked for and not launched yet
         self._followed: Followed | None = None
         self._at: list[int] = []
         self._region: dict[int, int] = {}
@@ -167,6 +183,11 @@ class Recorder:
             if nbytes and (number < 0 or int(nbytes) > self.sizes[number]):
                 raise GuestFailed("the wrapper returns memory that is not the call's")
             numbers.append(number)
+        # What was chosen is kept for the next process, now that nobody sees how long that takes.
+        launched = {step.named.key for step in self.steps if isinstance(step, Launch)}
+        for one in self.launchers.values():
+            if one.tried is not None and one.named.key in launched:
+                self.kernels.compiled(one.tried)
         after = None if reply["after"] == asked else reply["after"]
         returned = Returned(reply["result"], after, numbers)
         times = self.times if self.room is not None else self.times[: self.trials]
@@ -243,6 +264,9 @@ class Recorder:
             return self._kernel(body)
         if command is Command.RETURNED:
             self._returned = True
+            if self._asked:
+                name = next(iter(self._asked.values()))
+                self.error = f"it asks for kernel '{name}' and does not launch it in that call"
         elif command is Command.READ:
             return self._read(body)
         elif command is Command.MARK:
@@ -287,6 +311,8 @@ class Recorder:
                 self.steps.append(Upload(self._view(target), bytearray(body[at:])))
         elif command is Command.LAUNCH:
             self.steps.append(self._launch(body))
+            if not self._marks:
+                self._asked.pop(LAUNCH.unpack_from(body)[0], None)
 
     def _nbytes(self, base: int) -> int:
         """Bytes of what begins at an address; raises Malformed."""
@@ -305,7 +331,9 @@ class Recorder:
     def _kernel(self, body: memoryview) -> Answer:
         request = request_of(body)
         check_options(request, len(self.launchers))
-        made = self.kernels.compiled(request)
+        own = {one.named.key for one in self.launchers.values() if one.tried is None}
+        tried = bool(self._marks) and self.kernels.key(request) not in own
+        made = self.kernels.compiled(request, fresh=tried)
         if isinstance(made, dict):
             return {"refused": made["log"], "short": made.get("short", "")}, b""
         names, kinds = arguments_of(request, made.facts)
@@ -315,7 +343,9 @@ class Recorder:
             name=made.facts.name, constants=dict(request["constants"]), profile=profile, key=made.key
         )
         number = len(self.launchers) + 1
-        self.launchers[number] = _Launcher(made.kernel, names, kinds, named)
+        self.launchers[number] = _Launcher(made.kernel, names, kinds, named, request if tried else None)
+        if not self._marks:
+            self._asked[number] = made.facts.name
         facts = made.facts
         return {"number": number, "name": facts.name, "shared": facts.shared, "facts": facts.facts}, b""
 

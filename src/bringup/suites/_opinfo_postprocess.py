@@ -126,6 +126,11 @@ def _topk(source: torch.Tensor, dim: int) -> Function:
     return function
 
 
+def _source(call: Call) -> torch.Tensor:
+    """Return a copy of the first argument, also where all are given by name; raises KeyError where there is none."""
+    return (call.args[0] if call.args else call.kwargs["A" if "A" in call.kwargs else "input"]).clone()
+
+
 def _option(call: Call, position: int, name: str, default: Any) -> Any:
     return call.args[position] if len(call.args) > position else call.kwargs.get(name, default)
 
@@ -134,7 +139,7 @@ def _reduction(call: Call, dim_at: int, keepdim_at: int, default_dim: int | None
     dim = _option(call, dim_at, "dim", default_dim)
     if dim is None:  # over all elements: one value, no index
         return None
-    return _pointed_at(call.args[0].clone(), dim, keepdim=_option(call, keepdim_at, "keepdim", False))
+    return _pointed_at(_source(call), dim, keepdim=_option(call, keepdim_at, "keepdim", False))
 
 
 def _build(operator: str, call: Call) -> tuple[Function | None, str]:
@@ -150,17 +155,17 @@ def _build(operator: str, call: Call) -> tuple[Function | None, str]:
         case "geqrf":
             return _geqrf, _QR
         case "linalg.eig":
-            return _eig(call.args[0].clone()), _EIG
+            return _eig(_source(call)), _EIG
         case "linalg.eigvals":
             return _by_size, _EIG
         case "sort" | "argsort" if not _option(call, 99, "stable", False):
-            source = call.args[0].clone()
+            source = _source(call)
             dim = _option(call, 1, "dim", -1)
             if operator == "sort":
                 return _sort(source, dim), _TIES
             return lambda result: _order(source, dim, result), _TIES
         case "topk":
-            return _topk(call.args[0].clone(), _option(call, 2, "dim", -1)), _TIES
+            return _topk(_source(call), _option(call, 2, "dim", -1)), _TIES
         case "kthvalue":
             return _reduction(call, 2, 3, -1), _TIES
         case "mode":
@@ -168,7 +173,7 @@ def _build(operator: str, call: Call) -> tuple[Function | None, str]:
         case "median" | "nanmedian":
             return _reduction(call, 1, 2, None), _TIES
         case "cummax" | "cummin":
-            return _pointed_at(call.args[0].clone(), _option(call, 1, "dim", None), keepdim=True), _TIES
+            return _pointed_at(_source(call), _option(call, 1, "dim", None), keepdim=True), _TIES
     return None, ""
 
 

@@ -47,7 +47,7 @@ WAIT4: Numbers = (61, 260)
 WAITID: Numbers = (247, 95)
 # Commands of fcntl(2): copies of descriptors and their flags. Locks and leases are seen by who has the same file open.
 FCNTL: Numbers = (72, 25)
-FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC
+FCNTL_COMMANDS = (0, 1, 2, 3, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
 # Options of SOL_SOCKET that getsockopt(2) may tell: type, error, protocol, family. Others count all sockets there are.
 GETSOCKOPT: Numbers = (55, 209)
 SOL_SOCKET, SOCKET_OPTIONS = 1, (3, 4, 38, 39)

@@ -1,0 +1,92 @@
+"""Texts that a guest may choose: cut, cleaned, and read in a time that grows as they do."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bringup.judge import _case, _compile_log, _reply, _tidy
+
+SECONDS = 5.0  # on a slow machine; a guess at each place of a text took minutes
+
+
+def reply(**fields: Any) -> dict[str, Any]:
+    return _reply.check_reply({"error": "E", "storages": [], "result": None, "after": [], "devices": [], **fields})
+
+
+def test_nothing_in_a_text_steers_a_terminal() -> None:
+    found = reply(error="first\x1b[2Jsecond\r\x07\n\tthird", message="a\u202eb\x9b1m", raised="X\x00")
+    assert found["error"] == "first\ufffd[2Jsecond\ufffd\ufffd\n\tthird"
+    assert found["message"] == "a\ufffdb\ufffd1m"
+    assert found["raised"] == "X\ufffd"
+    assert _reply.as_text(["\x1b", {"\x1b": "\ud800"}]) == ["\ufffd", {"\ufffd": "?"}]
+
+
+def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
+    found = reply(error="begin" + "x" * 10_000_000 + "end", compile_log="y" * 10_000_000)
+    assert len(found["error"]) < 1.1 * _reply.LONGEST
+    assert found["error"].startswith("begin")
+    assert found["error"].endswith("end")
+    assert len(found["compile_log"]) < 1.1 * _reply.LONGEST_LOG
+
+
+LONG = _reply.LONGEST_LOG
+TABLES = (
+    "\n".join(f"#loc{n} = loc(callsite(#loc{n + 1} at #loc{n + 1}))" for n in range(8000)),
+    '#loc = loc(callsite(#loc at #loc))\n#loc1 = loc("x"(#loc1))',
+    "\n".join(f'#loc{n} = loc("x"(#loc{n + 1}))' for n in range(8000)),
+)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        *(lambda text=text: _tidy.tidy(text) for text in (
+            "/" * LONG, " /" * (LONG // 2), ("/" * 4000 + " ") * (LONG // 4001), "/lib/python" * (LONG // 11),
+            '  File "' * (LONG // 8), "\nExtension modules: " * (LONG // 20), "0x" + "f" * LONG,
+        )),
+        *(lambda text=text: _case.DELIBERATE.search(text) for text in (
+            "IndexError: " + "\n" * LONG + "x", " " * LONG, " raise" * (LONG // 6), " raise x\n" * (LONG // 9),
+        )),
+        *(lambda text=text: _compile_log.explained(text, "x = 1\n") for text in TABLES),
+        lambda: _case.ERROR_LINE.match("a." * (LONG // 2)),
+    ],
+)  # fmt: skip
+def test_no_text_takes_long(read: Callable[[], Any]) -> None:
+    began = time.perf_counter()
+    read()
+    assert time.perf_counter() - began < SECONDS
+
+
+def test_callers_of_a_line_are_still_told() -> None:
+    log = (
+        'candidate.py:2:5: error: no\n#loc1 = loc("candidate.py":2:5)\n#loc2 = loc("candidate.py":9:1)\n'
+        '#loc3 = loc("inner"(#loc1))\n#loc4 = loc(callsite(#loc3 at #loc2))\n'
+    )
+    found = _compile_log.explained(log, "\n".join(f"line {n}" for n in range(1, 10)))
+    assert "  2 | line 2\n  called from candidate.py:9:\n  9 | line 9" in found
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ('File "/usr/lib/python3.11/site-packages/torch/x.py", line 3', 'File "torch/x.py", line 3'),
+        ("(/a/b/bringup/x.py)", "(bringup/x.py)"),
+        ("at=/opt/lib/python3.12/json/a.py:3", "at=json/a.py:3"),
+        ("/tmp/other/x.py and 3/4", "/tmp/other/x.py and 3/4"),
+    ],
+)
+def test_paths_of_libraries_are_short(text: str, left: str) -> None:
+    assert _tidy.tidy(text) == left
+
+
+def test_a_deliberate_index_error_is_one_of_a_raise() -> None:
+    assert _case.DELIBERATE.search(
+        '  File "candidate.py", line 3, in wrapper\n    raise IndexError("no")\nIndexError: no'
+    )
+    assert not _case.DELIBERATE.search("    x[9]\n    ~^^^\nIndexError: list index out of range")
+    assert not re.search(r"\\s\+", _case.DELIBERATE.pattern)
