@@ -81,8 +81,8 @@ def receive(sock: socket.socket, limit: int = 1 << 40) -> tuple[dict[str, Any], 
     return header, _exactly(sock, payload_size)
 
 
-def _announced(header: int, payload: int, limit: int) -> str:
-    return f"{header} and {payload} bytes announced, {MAX_HEADER} and {limit} allowed"
+def _announced(header: int, payload: int, limit: int, most: int = MAX_HEADER) -> str:
+    return f"{header} and {payload} bytes announced, {most} and {limit} allowed"
 
 
 def _exactly(sock: socket.socket, size: int) -> memoryview:
@@ -102,10 +102,10 @@ def _exactly(sock: socket.socket, size: int) -> memoryview:
 class Channel:
     """The trusted end of a worker's socket: receives against a deadline while it drains the worker's output."""
 
-    def __init__(self, sock: socket.socket, limit: int) -> None:
-        """Wrap `sock`; a frame larger than `limit` bytes is refused."""
+    def __init__(self, sock: socket.socket, limit: int, header: int = MAX_HEADER) -> None:
+        """Wrap `sock`; a frame with more than `limit` bytes, or `header` of them in its header, is refused."""
         self.sock = sock
-        self.limit = limit
+        self.limit, self.header = limit, header
         self.over = False
         """Whether the worker has ended: what it has sent is there, and nothing comes behind it."""
         self._buffer = bytearray()
@@ -151,8 +151,8 @@ class Channel:
         if len(self._buffer) < PREFIX.size:
             return None
         header_size, payload_size = PREFIX.unpack_from(self._buffer)
-        if header_size > MAX_HEADER or payload_size > self.limit:
-            raise TooLarge(_announced(header_size, payload_size, self.limit))
+        if header_size > self.header or payload_size > self.limit:
+            raise TooLarge(_announced(header_size, payload_size, self.limit, self.header))
         total = PREFIX.size + header_size + payload_size
         if len(self._buffer) < total:
             return None

@@ -24,6 +24,7 @@ EXCEEDED = {
     "memory": "the memory limit was exceeded: the candidate's processes and files together held too much",
     "disk": "the limit on files was exceeded: the candidate wrote too much to its scratch directory",
 }
+LARGEST_HEADER = 8 << 20  # bytes of what a worker answers beside data: texts, trees of values
 TRACE_SECONDS = 0.5  # for a worker to say where it is
 GRACE_SECONDS = 2.0  # for the kernel to finish a process that was told to end
 
@@ -57,7 +58,7 @@ class Guest:
                 held.callback(os.close, self._process)
             self.isolation: Any = answer["isolation"]  # which protections are on, which are missing and why
             self._held = held.pop_all()
-        self.channel = frames.Channel(self.sock, limits["memory_mb"] << 20)
+        self.channel = frames.Channel(self.sock, limits["memory_mb"] << 20, LARGEST_HEADER)
         if stream is not None:
             with contextlib.suppress(OSError):  # of a process that is dead already; the next read says so
                 socket.send_fds(self.sock, [b"s"], [stream.fileno()])

@@ -30,7 +30,7 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
     for name in TEXTS:
         _require(reply, name, reply.get(name) is None or isinstance(reply[name], str))
         if reply.get(name) is not None:
-            reply[name] = as_text(_cut(reply[name], LONGEST_LOG if name == "compile_log" else LONGEST))
+            reply[name] = as_text(cut(reply[name], LONGEST_LOG if name == "compile_log" else LONGEST))
     _require(reply, "error", reply.get("error") is None or bool(reply["error"].strip()))
     storages = reply.get("storages", [])
     _require(reply, "storages", isinstance(storages, list) and all(_is_storage(item) for item in storages))
@@ -72,7 +72,7 @@ def as_text(value: Any) -> Any:
     return value
 
 
-def _cut(text: str, most: int) -> str:
+def cut(text: str, most: int) -> str:
     """Beginning and end of a text that is too long."""
     return text if len(text) <= most else text[: most // 2] + CUT + text[-most // 2 :]
 

@@ -17,6 +17,7 @@ from bringup.device import frames
 from bringup.device.wire import Command
 from bringup.judge import _touch
 from bringup.judge._loader import FILENAME, load
+from bringup.judge._reply import LONGEST, LONGEST_LOG, cut
 from bringup.targets import Target
 
 TRACEBACK_FRAMES = 30
@@ -151,7 +152,8 @@ def serve_compiles(descriptor: int, chosen: Target) -> None:
                 kernel = chosen.compile_text(request)
                 answer = {"name": kernel.name, "shared": kernel.shared, "facts": kernel.facts}
         except Exception as error:
-            answer = {"log": chosen.compile_log(error) or error_chain(error), "short": str(error) or repr(error)}
+            log, short = chosen.compile_log(error) or error_chain(error), str(error) or repr(error)
+            answer = {"log": cut(log, LONGEST_LOG), "short": cut(short, LONGEST)}
         frames.send(sock, answer, () if kernel is None else (kernel.binary,))
 
 
