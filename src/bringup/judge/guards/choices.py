@@ -238,8 +238,11 @@ def _shows(made: CaseJudge, case: CaseJudge) -> bool:
     results = _resized.results(made)
     if any(one.layout is not torch.strided for one in results):
         return False
-    if bool(results) != bool(_resized.results(case)) or (results and not results[0].numel()):
+    before = _resized.results(case)
+    if bool(results) != bool(before) or (results and not results[0].numel()):
         return False
+    if any(one.dtype in _wide() for one in results) and not any(one.dtype in _wide() for one in before):
+        return False  # a float64 number is no data, until nothing else is left beside it
     return len(made.tensors) != len(case.tensors) or not made.same_bits(case)
 
 
