@@ -111,6 +111,8 @@ def test_whole_numbers_beside_the_data_matter_or_do_not() -> None:
     assert asked(torch.lu_unpack, factors, pivots)  # two of the results hang on the sizes alone
     assert not asked(lambda x, index: x.gather(1, index), square, torch.tensor([[0, 2], [1, 1], [3, 0], [2, 2]]))
     assert not asked(lambda x, index: x.index_select(0, index), square, torch.tensor([2, 0]))
+    for index in ([1, 1], [2, 2], [1, 2]):
+        assert not asked(lambda x, index: x.index_select(0, index), square, torch.tensor(index))
 
 
 def test_several_tensors_and_none_and_too_many_elements_say_no() -> None:

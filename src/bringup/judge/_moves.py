@@ -14,6 +14,7 @@ MOST = 1 << 16  # elements of an input: what larger calls do, smaller ones of th
 FILLINGS = 8  # that must agree: an element of few may be the largest by chance
 SCALE, NOT_ZERO = 100.0, 0.75
 SEED = 0  # of values that no candidate sees
+BESIDE = (1, 2)  # whole numbers for the pivots, counts or indices beside the data
 
 
 def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection[str] = ()) -> bool:
@@ -55,8 +56,9 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection
             if not places:
                 return False
             values = _few(source, generator)
-            # The last time what stands beside the data is exchanged, too.
-            made = _answer(inputs, source, values, outs, beside if turn == FILLINGS - 1 else ())
+            # The last times what stands beside the data is exchanged, too: for ones, then for twos.
+            number = max(0, turn + 1 + len(BESIDE) - FILLINGS)
+            made = _answer(inputs, source, values, outs, beside, BESIDE[number - 1] if number else None)
             kept = {number: found for number, found in places.items() if _follows(values, made[number], *found)}
             places = kept
     except Exception:  # whatever a reference says of values, or of a dtype, that no case has
@@ -88,10 +90,11 @@ def _answer(
     values: torch.Tensor,
     outs: Collection[str],
     beside: Sequence[torch.Tensor] = (),
+    number: int | None = None,
 ) -> list[torch.Tensor]:
     args, kwargs = _exchanged([tuple(inputs.args), dict(inputs.kwargs)], source, values.clone())
-    for other in beside:
-        args, kwargs = _exchanged([args, kwargs], other, torch.ones_like(other))
+    for other in beside if number is not None else ():
+        args, kwargs = _exchanged([args, kwargs], other, torch.full_like(other, number))
     for name in outs:
         for _, out in tensors_of(kwargs.get(name), ""):
             kwargs[name] = _exchanged(kwargs[name], out, _room(out, source, values))
