@@ -18,7 +18,7 @@ from bringup.targets import Target, get_target, targets
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endless loop need not be waited for as long as users do; nothing of theirs is written."""
-    monkeypatch.setattr(conformance, "JudgeConfig", lambda **_: JudgeConfig(case_seconds=6.0, kernel_cache=NO_CACHE))
+    monkeypatch.setattr(conformance, "JudgeConfig", lambda **_: JudgeConfig(case_seconds=12.0, kernel_cache=NO_CACHE))
     monkeypatch.setattr(
         conformance, "checks", lambda dialect: [_smaller(check) for check in real(dialect) if _asked(check)]
     )

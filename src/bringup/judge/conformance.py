@@ -238,7 +238,7 @@ async def check_target(spec: str, compiles: bool = True) -> AsyncIterator[CheckR
     no kernel of any check has passed, that is a failure of its own. Raises what a dialect's faults raise.
     """
     dialect = get_target(spec).dialect()
-    template = JobTemplate(spec, JudgeConfig(case_seconds=10.0), compiles=compiles)
+    template = JobTemplate(spec, JudgeConfig(case_seconds=30.0), compiles=compiles)
     told = computed = False
     async with open_judge(spec) as judge:
         for check in checks(dialect):
