@@ -103,12 +103,13 @@ def judge(
     subjects, folder = _subjects(subject, file, library, recordings, runs_dir, suite)
     check_dtypes(dtype, get_suite(subjects.suite))
     config = JudgeConfig(case_seconds=case_seconds, candidate_seconds=candidate_seconds)
+    where = target or subjects.target or "vpe:pe64"
     settings = {
-        "target": target or subjects.target or "vpe:pe64",
+        "target": where,
         "dtypes": tuple(dtype or subjects.dtypes or ()),
         "suite": subjects.suite if additions is None else suite_with(subjects.suite, str(additions)),
         "seed": seed,
-        "jobs": jobs or usual_jobs(target or subjects.target or "vpe:pe64"),
+        "jobs": jobs or usual_jobs(where),
         "gate": gate,
         "lints": lint,
         "compiles": compiles,

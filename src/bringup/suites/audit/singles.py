@@ -38,25 +38,21 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         for pattern in patterns:
             if len(tensors(pattern.call)) == 1 and (data := subject.data(pattern.call)):
                 call = exchanged(pattern.call, {data[0].index: torch.tensor(value, dtype=torch.float64)})
-                if _casts(call):
+                if (found := _dtypes(call)) and all(dtype.is_floating_point for dtype in found):  # it casts
                     words = f"a lone 0-d float64 {value}".replace("-0.", "minus 0.")
                     yield Draft(words, call, pattern.variant, pattern.entry, group=words, doubled=True)
         for pattern in patterns:
             data = subject.data(pattern.call)
             for leaf in (data[-1], *data[: number == 0]) if len(data) > 1 else ():
                 call = exchanged(pattern.call, {leaf.index: torch.tensor(value, dtype=torch.float64)})
-                if not _narrow(call):
+                if not _dtypes(call):
                     continue
                 words = f"{leaf.place} 0-d float64 {value}".replace("-0.", "minus 0.")
                 yield Draft(words, call, pattern.variant, pattern.entry, group=words, doubled=True)
 
 
-def _casts(call: Call) -> bool:
-    """Whether a float64 among the arguments becomes another floating-point dtype."""
-    return _narrow(call) and all(one.is_floating_point() for one in dense_results(call)[1])  # type: ignore[index]
-
-
-def _narrow(call: Call) -> bool:
-    """Whether PyTorch takes the call, and no result is of float64."""
+def _dtypes(call: Call) -> set[torch.dtype]:
+    """Return the dtypes of the results; none where PyTorch refuses the call, or one is of float64."""
     found = dense_results(call)
-    return found is not None and all(one.dtype is not torch.float64 for one in found[1])
+    dtypes = {one.dtype for one in found[1]} if found is not None else set[torch.dtype]()
+    return dtypes if torch.float64 not in dtypes else set()
