@@ -11,6 +11,7 @@ from library_kernels import ADD
 from library_testkit import make_library
 
 import bringup
+from bringup.library.errors import KernelFailed
 
 # The kernel of `add`, whose wrapper fails where it is told what a case of the gate would leave out.
 TOLD = (
@@ -39,12 +40,36 @@ def test_a_default_is_left_out(tmp_path: Path, sealed: bool) -> None:
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_who_has_no_default_is_told(tmp_path: Path, sealed: bool) -> None:
+def test_who_has_no_default_is_not_served(tmp_path: Path, sealed: bool) -> None:
+    """To be told more by what a text says would tell use from judgement: the text may be about another function."""
     assert REQUIRED != ADD
     library = make_library(tmp_path / "kernels", {"add.out": REQUIRED})
     a, b = torch.randn(3, 4), torch.randn(4)
     with bringup.enable(library, device="vpe:permissive", sealed=sealed):
-        torch.testing.assert_close((a.to("vpe") + b.to("vpe")).cpu(), a + b)
+        x, y = a.to("vpe"), b.to("vpe")
+        torch.testing.assert_close(torch.add(x, y, alpha=2).cpu(), a + 2 * b)
+        with pytest.raises(KernelFailed, match="no default for 'alpha', which PyTorch leaves out"):
+            torch.add(x, y)
+
+
+DECOY = """
+
+def actual(input, other, *, alpha=None, out=None):
+    if alpha == 1:
+        raise RuntimeError("told what no case has told")
+    return right(input, other, alpha=1 if alpha is None else alpha, out=out)
+
+
+wrapper = actual
+"""
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_what_the_text_says_of_defaults_changes_nothing(tmp_path: Path, sealed: bool) -> None:
+    library = make_library(tmp_path / "kernels", {"add.out": TOLD + DECOY})
+    a, b = torch.randn(3, 4), torch.randn(4)
+    with bringup.enable(library, device="vpe:permissive", sealed=sealed):
+        torch.testing.assert_close(torch.add(a.to("vpe"), b.to("vpe")).cpu(), a + b)
 
 
 def test_only_a_default_of_the_same_kind_is_one() -> None:

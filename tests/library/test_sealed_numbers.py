@@ -11,7 +11,7 @@ from library_kernels import decides
 from library_testkit import dense, make_library
 
 import bringup
-from bringup.library._numbers import drawn, far_apart, left_open, order, successors
+from bringup.library._numbers import PROVED, drawn, far_apart, left_open, order, relation, successors
 from bringup.library.errors import KernelFailed
 
 
@@ -30,11 +30,55 @@ def test_what_was_foretold_wrongly_is_told(tmp_path: Path) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": decides("7.0 if round(alpha, 5) == 0.43751 else alpha")})
     with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
         x = torch.ones(3).to("vpe")
-        for alpha in dense(0.26, 0.29, 0.33, 0.37, 0.41, 0.43751):
+        for alpha in dense(0.26, 0.29, 0.33, 0.37, 0.41, 0.42, 0.43, 0.44, 0.43751):
             torch.add(x, x, alpha=alpha)
             on.sealer.study.settle()
         with pytest.raises(KernelFailed, match=r'a call with 0\.43751 .* use sealed="strict"'):
             x + x
+
+
+def test_a_class_of_numbers_that_is_the_program_s_own_is_never_foretold(tmp_path: Path) -> None:
+    """However unlikely it is that a number of it is drawn: the program's own calls are of it."""
+    own = dense(0.9951, 0.9962, 0.9973, 0.9981, 0.9988, 0.9992, 0.9996)
+    library = make_library(tmp_path / "kernels", {"add.out": decides("0.5 if 0.995 < alpha < 0.9998 else alpha")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
+        x = torch.ones(3).to("vpe")
+        for alpha in own:
+            torch.testing.assert_close(torch.add(x, x, alpha=alpha).cpu(), torch.full((3,), 1.5))
+            on.sealer.study.settle()
+        assert on.sealer.asked == len(own)
+
+
+def test_a_pattern_counts_once_the_program_s_calls_have_proved_it(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "kernels", {"add.out": decides("alpha")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
+        x = torch.ones(3).to("vpe")
+        for alpha in dense(0.26, 0.29, 0.33, 0.37, 0.41, 0.42, 0.43, 0.44):
+            torch.testing.assert_close(torch.add(x, x, alpha=alpha).cpu(), torch.full((3,), 1 + alpha))
+            on.sealer.study.settle()
+        assert on.sealer.asked == 2 + PROVED
+
+
+def test_numbers_of_few_binary_digits_are_never_left_open() -> None:
+    for value in (1 / 3, 2**0.5, math.pi / 7):
+        assert left_open(value)
+    for exact in (torch.rand(()).item() * 3, (12345678901 << 20) * 2.0**-60, (1 << 40) + (7 << 16)):
+        assert not left_open(exact)
+
+
+def test_opposite_numbers_are_of_a_kind_of_their_own() -> None:
+    assert relation([-0.3, 0.3]) != relation([-0.3, 0.31])
+    assert relation([-0.3, 0.31]) == relation([-0.2, 0.5])
+    # Of such hardly any are drawn, and of too few nothing is learned.
+    assert len(drawn(dense(-0.3, 0.3), lambda proposed: relation(proposed) == relation([-0.3, 0.3]), 5)) < 5
+
+
+def test_seeds_are_drawn_where_seeds_are() -> None:
+    """Nearly all of them lie in the largest powers; each half of these is met in some six draws."""
+    number = (5 << 60) // 3
+    found = [one[0] for _ in range(200) for one in drawn([number], lambda p: left_open(p[0]) == left_open(number), 6)]
+    assert sum(one > 7 << 60 for one in found) > 40
+    assert sum(one < 1 << 40 for one in found) > 40
 
 
 def test_draws_reach_from_end_to_end_of_a_kind() -> None:

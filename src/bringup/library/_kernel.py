@@ -136,9 +136,10 @@ class Kernel:
 def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callable[[Sequence[Any]], Any]:
     """Return a caller of a wrapper: positional parameters by position, keyword-only ones by name.
 
-    What has its default is left out, last ones and names, where the wrapper has a default too: so does PyTorch when it
-    calls a kernel in Python, and so it was in the cases of the gate. A wrapper that is told more here than there could
-    tell the two apart. A parameter that the wrapper does not have is left out as well: no case gave it another value.
+    What has its default is left out, last ones and names: so does PyTorch when it calls a kernel in Python, and so it
+    was in the cases of the gate. Nothing that the wrapper's text says changes that: a wrapper that is told more here
+    than there could tell the two apart, and a text can be about another function than the one that is called. A
+    parameter that the wrapper does not have is left out as well: no case gave it another value.
     """
     positional = [i for i, p in enumerate(schema.parameters) if not p.keyword_only]
     keyword = [(i, p.name) for i, p in enumerate(schema.parameters) if p.keyword_only]
@@ -157,12 +158,8 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
     dropped = [*extra_positions, *(i for i, _ in extra_names)]
     kept_positions = [i for i in positional if i not in extra_positions]
     kept_names = [pair for pair in keyword if pair not in extra_names]
-    own_default = {p.name for p in parameters if p.default is not inspect.Parameter.empty}
-    by_position = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
-    optional = [
-        place >= len(by_position) or by_position[place].name in own_default for place in range(len(kept_positions))
-    ]
-    defaulted = {i for i, name in kept_names if name in own_default or (takes_all_names and name not in names)}
+    by_place = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    required = {p.name for p in parameters if p.default is kinds.empty and p.kind is not kinds.VAR_KEYWORD}
 
     def call(values: Sequence[Any]) -> Any:
         for i in dropped:
@@ -173,16 +170,15 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
                     f"({values[i]!r}); no case of its gate did"
                 )
         last = len(kept_positions)
-        while (
-            last
-            and optional[last - 1]
-            and schema.parameters[kept_positions[last - 1]].left_out(values[kept_positions[last - 1]])
-        ):
+        while last and schema.parameters[kept_positions[last - 1]].left_out(values[kept_positions[last - 1]]):
             last -= 1
-        named = {
-            name: values[i] for i, name in kept_names
-            if i not in defaulted or not schema.parameters[i].left_out(values[i])
-        }  # fmt: skip
+        named = {name: values[i] for i, name in kept_names if not schema.parameters[i].left_out(values[i])}
+        left_out = [p.name for p in by_place[last : len(kept_positions)]]
+        left_out += [name for _, name in kept_names if name not in named]
+        if missed := required.intersection(left_out):
+            raise KernelFailed(
+                f"aten::{overload}: its wrapper has no default for '{missed.pop()}', which PyTorch leaves out here"
+            )
         if drawing:
             named["seed"] = drawn_seed(schema, values)
         return wrapper(*[values[i] for i in kept_positions[:last]], **named)

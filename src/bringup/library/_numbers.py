@@ -3,10 +3,12 @@
 An optimiser gives another step size at every step, and a kernel that draws gets another seed at every call. What a
 wrapper does with such a number is nearly always to hand it on to a launch, or to upload it. Two tapes show where: words
 that differ are the call's number in some format, and nothing else differs. Four more must then be as foretold
-(`agreement`) before any call goes without a guest.
+(`agreement`), and so must the next `PROVED` of the program's own calls, before any goes without a guest: whatever class
+of numbers a wrapper treats apart, if it is the program's, these calls are of it.
 
 What a wrapper decides by a number is not seen. So calls are of one kind only where their numbers have the same sign,
-lie between the same two powers of 256, and stand in the same order to each other and to the call's other numbers; and
+lie between the same two powers of 256, and stand in the same order to each other and to the call's other numbers, with
+and without their signs; and
 tapes are asked for with numbers from end to end of such a kind (`drawn`), so that a bound on which a decision hangs
 lies between two of them, and far apart in any format. Numbers that wrappers treat as special (whole ones, 0, what is
 not finite or far out, all that have few digits) are never left open.
@@ -33,7 +35,7 @@ SPAN = 8  # powers of two within which floats are of one class; 1 is the end of 
 LEAST, MOST = 2.0**-100, 2.0**100  # of the absolute value of a float that is left open
 ROUNDED = 2.0**-40  # relative; a number so near to one of few digits is meant to be that one: 1 - 0.9, 3 * 0.1
 DECIMALS = 8  # significant digits that a float of few has at most, if its binary ones do not fit into float32
-BINARY_ZEROS, DECIMAL_ZEROS = 16, 5  # at the end of an integer of few digits
+BINARY_ZEROS, DECIMAL_ZEROS = 16, 5  # at the end of an integer of few digits; the first for a float's as well
 Number = int | float
 
 
@@ -53,6 +55,8 @@ def _short(value: Number) -> bool:
     """
     if isinstance(value, int):
         return value % (1 << BINARY_ZEROS) == 0 or value % 10**DECIMAL_ZEROS == 0
+    if int(math.frexp(value)[0] * (1 << 53)) % (1 << BINARY_ZEROS) == 0:
+        return True
     near = struct.unpack("<f", struct.pack("<f", value))[0], float(f"{value:.{DECIMALS}g}")
     return any(abs(one - value) <= ROUNDED * abs(value) for one in near)
 
@@ -66,6 +70,11 @@ def order(numbers: Sequence[Number]) -> list[int]:
     """Return the order of all of a call's numbers: the rank of each, equal ones alike; -1 for NaN."""
     ranks = sorted({number for number in numbers if not math.isnan(number)})
     return [-1 if math.isnan(number) else bisect.bisect_left(ranks, number) for number in numbers]
+
+
+def relation(numbers: Sequence[Number]) -> tuple[int, ...]:
+    """Return in which order all of a call's numbers stand, and their absolute values."""
+    return (*order(numbers), *order([abs(number) for number in numbers]))
 
 
 def far_apart(numbers: Sequence[Number]) -> bool:
@@ -195,8 +204,11 @@ def pattern(first: Taught, second: Taught) -> Pattern | None:
 
 TAUGHT = 6
 """Calls that a pattern is made of."""
+PROVED = 3
+"""Calls of the program's own that ask a guest all the same, and must be as foretold."""
 _TRIES = 200
-NEAR = 0.004  # of the kind, in powers: so far from the ends, and the middle, is drawn
+NEAR = 0.004  # of the kind, in powers: what is drawn is not known beforehand
+ENDS = (1.2, 7.0)  # powers of ten by which the share of the first two is less than 1, so near to an end
 
 
 def drawn(numbers: Sequence[Number], alike: Callable[[Sequence[Number]], bool], count: int) -> list[list[Number]]:
@@ -214,15 +226,15 @@ def drawn(numbers: Sequence[Number], alike: Callable[[Sequence[Number]], bool], 
     for attempt in range(_TRIES):
         if len(found) == count:
             break
-        if attempt < 2:  # all at the low end, all at the high one
-            at = [0.01 + 0.04 * rank[place] for place in places]
-            at = at if attempt == 0 else [0.99 - max(at) + share for share in at]
-        elif attempt < 4:  # some here, some there
-            at = [(0.02, 0.98)[(attempt + place) % 2] for place in places]
+        if len(found) < 2 and attempt < _TRIES // 4:  # all at the low end, all at the high one, as near as it may be
+            near = 10.0 ** -draw.uniform(*ENDS)
+            at = [near + 0.04 * rank[place] for place in places]
+            at = at if not found else [1 - near - max(at) + share for share in at]
+        elif len(found) < 4 and attempt < _TRIES // 2:  # some here, some there
+            at = [(0.02, 0.98)[(len(found) + place) % 2] + draw.uniform(-NEAR, NEAR) for place in places]
         else:
-            at = [draw.uniform(0.005, 0.995) for place in places]
+            at = [draw.uniform(0, 1) for place in places]
         # None may be known beforehand, nor have other low digits than numbers of the kind: a wrapper may look at them.
-        at = [share + draw.uniform(-NEAR, NEAR) for share in at]
         proposed = [_placed(number, share, draw) for number, share in zip(numbers, at, strict=True)]
         before = [number for one in found for number in one]
         if alike(proposed) and far_apart([*numbers, *before, *proposed]):
@@ -231,10 +243,14 @@ def drawn(numbers: Sequence[Number], alike: Callable[[Sequence[Number]], bool], 
 
 
 def _placed(number: Number, share: float, draw: random.Random) -> Number:
-    """A number of the same class, that far from its low end to its high one, in powers; low bits of integers drawn."""
+    """A number of the same class, that far from its low end to its high one; low bits of integers drawn.
+
+    In powers, and every second integer in size: seeds lie in the largest powers, nearly all of them.
+    """
     if isinstance(number, float):
         return math.copysign(2.0 ** (SPAN * (_span(number) + share)), number)
-    placed = int(LARGE * 2.0 ** (31 * share)) // LARGE * LARGE + draw.getrandbits(28) * 16
+    at = LARGE * 2.0 ** (31 * share) if draw.random() < 0.5 else LARGE + ((1 << 63) - LARGE) * share
+    placed = min(int(at), (1 << 63) - 1) // LARGE * LARGE + draw.getrandbits(28) * 16
     placed += 0 if number % 16 == 0 else draw.randrange(1, 16)
     return placed if number > 0 else -placed
 

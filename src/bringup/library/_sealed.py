@@ -28,7 +28,7 @@ from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
 from bringup.library._call import tensors_in
 from bringup.library._clock import Clock
-from bringup.library._numbers import TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
+from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
 from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
 from bringup.library._study import LATER, NOW, SOON, Study
@@ -200,7 +200,14 @@ class _Learned:
     pattern: Pattern | None = None
     begun: bool = False
     """Whether it is being looked into, or was."""
+    proved: int = 0
+    """How many of the program's calls have asked a guest, and were as foretold."""
     used: int = 0
+
+    @property
+    def known(self) -> Pattern | None:
+        """The pattern, once it has been proved."""
+        return self.pattern if self.proved >= PROVED else None
 
     def due(self) -> bool:
         """Whether this call shall be looked at again: the fourth, eighth, sixteenth and so on."""
@@ -285,6 +292,7 @@ class SealedWrapper:
             self._learned.clear()
         moving = self._moving.get(call.template.key)
         self._moving[call.template.key] = _Moving(call.numbers, tape.times)
+        self._prove(call, tape)
         if moving is not None:
             self._learn(call.template, call.numbers, tape)
             self._look_ahead(call.template, call.numbers, moving.numbers)
@@ -295,10 +303,10 @@ class SealedWrapper:
         """The tape of a call whose numbers no call had, where it is known; further ones are looked into."""
         moving = self._moving.get(call.template.key)
         learned = self._learned.get(call.kind) if moving is not None else None
-        if moving is None or learned is None or learned.pattern is None:
+        if moving is None or learned is None or learned.known is None:
             return None
         try:
-            tape = learned.pattern.filled(call.numbers)
+            tape = learned.known.filled(call.numbers)
         except (OverflowError, struct.error):  # no number of the narrow format that the wrapper has made of it
             return None
         learned.used += 1
@@ -309,12 +317,26 @@ class SealedWrapper:
         moving.numbers = call.numbers
         return tape
 
+    def _prove(self, call: Call, tape: Tape) -> None:
+        """Compare what a guest has done with what a pattern foretells that is not proved yet."""
+        learned = self._learned.get(call.kind)
+        if learned is None or learned.pattern is None or learned.known is not None:
+            return
+        if not learned.pattern.foretells(call.numbers, tape):
+            learned.pattern = None  # and stays so: nothing has come of it
+            return
+        learned.proved += 1
+        if learned.known is not None:
+            self._store.keep_pattern(call.kind, learned.known)
+
     def _learn(self, template: Template, numbers: list[Number], tape: Tape | None = None) -> None:
         """Find out, beside the calls, what those of this kind have in common; `tape`: of a call with these numbers."""
         kind = template.kind(numbers)
         learned = self._learned.get(kind)
         if learned is None:
-            self._learned[kind] = learned = _Learned(self._store.pattern(kind), self._store.was_wrong(kind))
+            kept = self._store.pattern(kind)
+            proved = PROVED if kept is not None else 0
+            self._learned[kind] = learned = _Learned(kept, self._store.was_wrong(kind), proved)
         elif tape is None:
             return
         if learned.pattern is not None or learned.begun:
@@ -332,8 +354,6 @@ class SealedWrapper:
             taught: list[Taught] = [] if tape is None else [(numbers, tape)]
             taught += [(other, self._sealer.rehearse(self._source, template, other, times)) for other in others]
             learned.pattern = agreement(taught)
-            if learned.pattern is not None:
-                self._store.keep_pattern(kind, learned.pattern)
 
         self._sealer.study.want(SOON if tape is None else NOW, study)
 

@@ -18,7 +18,7 @@ from bringup.device.checks import check_extent
 from bringup.device.memory import Map
 from bringup.device.reach import Readable, covers, marks
 from bringup.judge.calling import decode, encode
-from bringup.library._numbers import Number, left_open, order
+from bringup.library._numbers import Number, left_open, relation
 from bringup.library._tapes import ALIGNED, May, Room, Tape, view
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import host_view, tensors
@@ -86,7 +86,7 @@ class Template:
 
     def kind(self, numbers: Sequence[Number]) -> tuple[Any, ...]:
         """What calls have in common whose numbers wrappers treat alike."""
-        return self.key, tuple(left_open(number) for number in numbers), tuple(order(self.all_numbers(numbers)))
+        return self.key, tuple(left_open(number) for number in numbers), relation(self.all_numbers(numbers))
 
 
 def _told(value: Any, numbers: Sequence[Number]) -> Any:
