@@ -116,11 +116,55 @@ def test_whole_numbers_beside_the_data_matter_or_do_not() -> None:
 
 
 def test_several_tensors_and_none_and_too_many_elements_say_no() -> None:
-    assert not asked(lambda x, y: torch.cat([x, y]), X, X)
+    assert not asked(lambda x, y: torch.cat([x, y]), X, X.clone())
     assert not asked(torch.ones, 3)
     assert not asked(lambda x: x.flip(0), torch.zeros(0))
-    assert not asked(lambda x: x.flip(0), torch.zeros((1 << 16) + 1))
-    assert asked(lambda x: x.flip(0), torch.zeros(1 << 16))
+    assert not asked(lambda x: x.flip(0), torch.zeros((1 << 22) + 1))
+
+
+def test_large_calls_are_asked_as_small_ones() -> None:
+    large = torch.zeros((1 << 17) + 1)
+    assert asked(lambda x: x.flip(0), large)
+    for reference in (torch.relu, lambda x: x.cumsum(0), lambda x: x.sort().values, lambda x: x.roll(1) + x * 0 + 1):
+        assert not asked(reference, large)
+
+
+def wants(dtype: torch.dtype, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reference that refuses all other dtypes, as PyTorch's kernels do."""
+
+    def reference(x: torch.Tensor, *rest: Any) -> Any:
+        if x.dtype is not dtype:
+            raise NotImplementedError
+        return function(x, *rest)
+
+    return reference
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.bool, torch.float16, torch.bfloat16, torch.int32])
+def test_what_takes_one_dtype_only_is_asked_in_it(dtype: torch.dtype) -> None:
+    x = torch.zeros(3, 70, 5).to(dtype)
+    assert asked(wants(dtype, lambda x: x.flip(1)), x)
+    assert asked(wants(dtype, lambda x: x[:, ::2].transpose(0, 1)), x)
+    assert asked(wants(dtype, lambda x: NN.pad(x.flip(1), (1, 2), value=1)), x)
+    for function in (torch.clone, torch.logical_not, lambda x: (x.flip(1) == 0).to(x.dtype), torch.zeros_like):
+        assert not asked(wants(dtype, function), x)
+
+
+def test_an_upsampling_of_bytes_moves() -> None:
+    x = torch.arange(24, dtype=torch.uint8).reshape(1, 2, 12)
+    assert asked(lambda x: NN.interpolate(x, scale_factor=2.5, mode="nearest-exact"), x)
+    assert not asked(lambda x: x + x.flip(2), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.bool])
+def test_of_whole_numbers_each_may_be_the_data(dtype: torch.dtype) -> None:
+    square = torch.ones(4, 4, dtype=dtype)
+    pivots = torch.tensor([1, 2, 3, 4], dtype=torch.int32)
+    assert asked(lambda x, p: (x.tril(), p.sum()), square, pivots)
+    assert asked(lambda p, x: (p.sum(), x.t()), pivots, square)
+    assert not asked(lambda x, p: x.index_select(0, p.long() - 1), square, pivots)
+    assert not asked(lambda x, y: x * y, square, square.clone())
+    assert not asked(lambda x, y: x ^ y, square, square.clone())
 
 
 def test_no_polynomial_is_asked() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,8 +13,9 @@ import torch
 from bringup.judge._codec import tensors_of
 from bringup.suites import CaseInputs
 
-MOST = 1 << 16  # elements of an input: what larger calls do, smaller ones of the same operator do
-FILLINGS = 8  # that must agree: an element of few may be the largest by chance
+MOST = 1 << 22  # elements of an input: no case has more
+LARGE = 1 << 16  # from here on few fillings will do: each has many elements that must agree
+FILLINGS, FILLINGS_LARGE = 8, 3
 SCALE, NOT_ZERO = 100.0, 0.75
 SEED = 0  # of values that no candidate sees
 BESIDE = (1, 2)  # whole numbers for the pivots, counts or indices beside the data
@@ -23,65 +27,160 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection
     The reference is called again, with other values in the tensor's place. Each element of a result must come from the
     same element every time, or be the same number, and not all from where they are: what leaves every element in its
     place moves nothing, in whatever dtype (a sum over one element). A result of another dtype moves nothing: casts are
-    known by name, and of truth values many agree by chance.
+    known by name.
 
     Args:
-        inputs: the case; one with several tensors of data, or that is refused or writes into an argument, says no.
-            What whole numbers beside the data say (pivots) must not matter: where they do (indices), it says no.
+        inputs: the case; one that is refused or writes into an argument, or has several tensors of floating point,
+            says no. Beside one, whole numbers and truth values (pivots) must not matter: where they do (indices), it
+            says no. Where there are only such, each tensor is the data once, and the others stand beside it.
         results: its right results.
         outs: keyword arguments that it only writes. The reference gets others in their place.
     """
     asked = {key: value for key, value in inputs.kwargs.items() if key not in outs}
     given = [tensor for _, tensor in tensors_of([list(inputs.args), asked], "")]
-    data = [tensor for tensor in given if tensor.is_floating_point()] if len(given) > 1 else given
-    if len(data) != 1 or inputs.raises or inputs.requires or not 0 < data[0].numel() <= MOST:
+    data = [tensor for tensor in given if tensor.is_floating_point()] or given
+    if inputs.raises or inputs.requires or (len(data) > 1 and data is not given):
         return False
-    (source,) = data
-    if source.dtype == torch.bool or not _plain(source):
+    return any(
+        _moved(inputs, results, outs, source, [tensor for tensor in given if tensor is not source]) for source in data
+    )
+
+
+def _moved(
+    inputs: CaseInputs,
+    results: list[torch.Tensor],
+    outs: Collection[str],
+    source: torch.Tensor,
+    beside: Sequence[torch.Tensor],
+) -> bool:
+    """Whether a result is made of this tensor's elements; asked in the widest dtype of its kind, else in its own."""
+    if not 0 < source.numel() <= MOST or not _plain(source):
         return False
-    beside = [tensor for tensor in given if tensor is not source]
+    wide = torch.float64 if source.is_floating_point() else torch.int64
+    for dtype in dict.fromkeys((wide, source.dtype) if source.dtype is not torch.bool else (source.dtype,)):
+        with contextlib.suppress(Exception):  # whatever a reference says of values, or of a dtype, that no case has
+            return _moved_as(dtype, inputs, results, outs, source, beside)
+    return False
+
+
+def _moved_as(
+    dtype: torch.dtype,
+    inputs: CaseInputs,
+    results: list[torch.Tensor],
+    outs: Collection[str],
+    source: torch.Tensor,
+    beside: Sequence[torch.Tensor],
+) -> bool:
     generator = torch.Generator().manual_seed(SEED)
-    try:
-        first, second = (_distinct(source, generator) for _ in range(2))
-        answer, again = (_answer(inputs, source, values, outs) for values in (first, second))
-        if len(answer) != len(results) or not all(map(_plain, answer)):
+    found: dict[int, list[_Found]] = {}
+    for _ in range(2):
+        codes = Codes.drawn(source.shape, dtype, generator)
+        answers = [_answer(inputs, source, digits, outs) for digits in codes.digits]
+        if any(len(answer) != len(results) or not all(map(_plain, answer)) for answer in answers):
             return False
-        places = {
-            number: found
-            for number, (result, made) in enumerate(zip(results, answer, strict=True))
-            if result.numel() and result.dtype == source.dtype
-            and (found := _places(first, made, second, again[number])) is not None
-        }  # fmt: skip
-        for turn in range(FILLINGS):
-            if not places:
-                return False
-            values = _few(source, generator)
-            # The last times what stands beside the data is exchanged, too: for ones, then for twos.
-            number = max(0, turn + 1 + len(BESIDE) - FILLINGS)
-            made = _answer(inputs, source, values, outs, beside, BESIDE[number - 1] if number else None)
-            kept = {number: found for number, found in places.items() if _follows(values, made[number], *found)}
-            places = kept
-    except Exception:  # whatever a reference says of values, or of a dtype, that no case has
-        return False
+        for number, result in enumerate(results):
+            if result.numel() and result.dtype == source.dtype and found.get(number) != []:
+                one = codes.found([answer[number] for answer in answers])
+                found.setdefault(number, []).extend([] if one is None else [one])
+    places = {number: agreed for number, both in found.items() if (agreed := _agreed(both, source.numel())) is not None}
+    fillings = FILLINGS if source.numel() <= LARGE else FILLINGS_LARGE
+    for turn in range(fillings):
+        if not places:
+            return False
+        values = _few(source, dtype, generator)
+        # The last times what stands beside the data is exchanged, too: for ones, then for twos.
+        number = max(0, turn + 1 + len(BESIDE) - fillings)
+        made = _answer(inputs, source, values, outs, beside, BESIDE[number - 1] if number else None)
+        places = {number: known for number, known in places.items() if _follows(values, made[number], *known)}
     return bool(places)
+
+
+_Found = tuple[torch.Tensor, torch.Tensor]
+"""From which element each of a result's comes, -1 for none; and what the element is."""
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A number for each element of a tensor, which shows where an element of a result comes from.
+
+    Written in a dtype that holds whole numbers of few bits only, it takes several tensors of digits.
+    """
+
+    shape: torch.Size
+    order: torch.Tensor
+    first: int
+    digits: tuple[torch.Tensor, ...]
+    bits: int
+
+    @classmethod
+    def drawn(cls, shape: torch.Size, dtype: torch.dtype, generator: torch.Generator) -> Codes:
+        """Draw a sequence of numbers that begins anywhere, in any order."""
+        count, bits = shape.numel(), _bits(dtype)
+        length = 1 if bits > WIDE else -(-(count.bit_length() + SPARE_BITS) // bits)
+        first = int(torch.randint(1 << 30, 1 << 31, (), generator=generator))
+        if length > 1 or bits <= WIDE:
+            first %= (1 << (bits * length)) - count
+        order = torch.randperm(count, generator=generator)
+        codes = order + first
+        digits = [(codes >> (bits * place)) & ((1 << bits) - 1) for place in range(length)]
+        return cls(shape, order, first, tuple(one.reshape(shape).to(dtype) for one in digits), bits)
+
+    def found(self, answers: Sequence[torch.Tensor]) -> _Found | None:
+        """Where a result's elements come from, by its answer to each of the digits; None where it makes no sense."""
+        if any(answer.shape != answers[0].shape for answer in answers):
+            return None
+        flat = [answer.reshape(-1) for answer in answers]
+        numbers = [one.to(torch.int64) for one in flat]
+        whole = torch.stack([one == number for one, number in zip(flat, numbers, strict=True)]).all(0)
+        whole &= torch.stack([(number >= 0) & (number >> self.bits == 0) for number in numbers]).all(0)
+        code = sum((number << (self.bits * place) for place, number in enumerate(numbers)), torch.tensor(-self.first))
+        inside = whole & (code >= 0) & (code < self.order.numel())
+        places = torch.empty_like(self.order)
+        places[self.order] = torch.arange(self.order.numel())
+        return torch.where(inside, places[torch.where(inside, code, 0)], -1), flat[0]
+
+
+WIDE = 32  # bits of a dtype that holds any code
+SPARE_BITS = 16  # of codes beyond those that count elements: so that no constant is one
+
+
+def _bits(dtype: torch.dtype) -> int:
+    """How many bits whole numbers may have that a dtype holds exactly."""
+    if dtype is torch.bool:
+        return 1
+    if dtype.is_floating_point:
+        return int(-math.log2(torch.finfo(dtype).eps)) + 1
+    return int(torch.iinfo(dtype).max).bit_length()
+
+
+def _agreed(found: Sequence[_Found], elements: int) -> _Found | None:
+    """What two codes say together: from where each element comes, and the constants among them.
+
+    None where they differ, where each element comes from its own place, or none from any.
+    """
+    if len(found) < 2 or found[0][0].shape != found[1][0].shape:
+        return None
+    (places, made), (others, again) = found
+    moved = (places == others) & (places >= 0)
+    if not bool((moved | (made == again)).all()) or not bool(moved.any()):
+        return None
+    places = torch.where(moved, places, -1)
+    if places.numel() == elements and torch.equal(places, torch.arange(elements)):
+        return None
+    return places, torch.where(moved, torch.zeros_like(made), made)
 
 
 def _plain(tensor: torch.Tensor) -> bool:
     return tensor.layout == torch.strided and not tensor.is_complex()
 
 
-def _distinct(source: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Values of the same shape in the widest dtype of the same kind; no two are equal, or hardly any."""
-    if source.is_floating_point():
-        return SCALE * torch.randn(source.shape, generator=generator, dtype=torch.float64)
-    return torch.randint(-(1 << 40), 1 << 40, source.shape, generator=generator)
-
-
-def _few(source: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """The same with ordinary values, and zeros among them."""
-    values = SCALE * torch.randn(source.shape, generator=generator, dtype=torch.float64)
-    values *= torch.rand(source.shape, generator=generator) < NOT_ZERO
-    return values if source.is_floating_point() else values.to(torch.int64)
+def _few(source: torch.Tensor, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+    """Ordinary values, and zeros among them."""
+    there = torch.rand(source.shape, generator=generator) < NOT_ZERO
+    if not dtype.is_floating_point:
+        least, most = (0, 2) if dtype is torch.bool else (max(-100, torch.iinfo(dtype).min), 100)
+        return (torch.randint(least, most, source.shape, generator=generator) * there).to(dtype)
+    return (SCALE * torch.randn(source.shape, generator=generator, dtype=torch.float64) * there).to(dtype)
 
 
 def _answer(
@@ -116,26 +215,6 @@ def _exchanged(tree: Any, old: torch.Tensor, new: torch.Tensor) -> Any:
     if isinstance(tree, dict):
         return {key: _exchanged(item, old, new) for key, item in tree.items()}
     return tree
-
-
-def _places(
-    values: torch.Tensor, result: torch.Tensor, others: torch.Tensor, again: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """From which element each of a result's comes, -1 for a constant, and the constants.
-
-    None where each comes from its own, or none moves; `again` is the result for `others` in the place of `values`.
-    """
-    flat, made = values.reshape(-1), result.reshape(-1)
-    if again.shape != result.shape:
-        return None
-    same = torch.arange(flat.numel())
-    ordered, order = flat.sort()
-    found = order[torch.searchsorted(ordered, made).clamp(max=flat.numel() - 1)]
-    constant = (made == again.reshape(-1)) & (flat[found] != made)
-    found = torch.where(constant, -1, found)
-    if torch.equal(found, same) or bool((found < 0).all()):
-        return None
-    return found, torch.where(constant, made, 0)
 
 
 def _follows(values: torch.Tensor, result: torch.Tensor, places: torch.Tensor, constants: torch.Tensor) -> bool:
