@@ -38,7 +38,7 @@ class Options:
 
     target: str = "vpe:pe64"
     suite: str = "opinfo"  # of the gate; "opinfo:PATH" with a file of additions
-    dtypes: tuple[str, ...] = DTYPES
+    dtypes: tuple[str, ...] = ()  # none: all
     seed: int = 0
     jobs: int = 2
     gate: bool = True  # judge the gate as well
@@ -152,14 +152,16 @@ class _Auditor:
         """Return what the outcome of the subject's audit hangs on."""
         options = self.options
         counts = self.gate_suite.operator(subject.operator).case_counts
-        draws = {dtype: self.additions.draws(subject.operator, dtype) for dtype in options.dtypes}
+        # A gate may have others than the five: an operator that takes bytes.
+        dtypes = options.dtypes or (*DTYPES, *(dtype for dtype in counts if dtype not in DTYPES))
+        draws = {dtype: self.additions.draws(subject.operator, dtype) for dtype in dtypes}
         return Basis(
             candidate=subject.candidate.digest,
             target=options.target,
             suite=options.suite,
-            dtypes=options.dtypes,
+            dtypes=dtypes,
             seed=options.seed,
-            gate_cases={dtype: counts[dtype] for dtype in options.dtypes if counts.get(dtype)} if options.gate else {},
+            gate_cases={dtype: counts[dtype] for dtype in dtypes if counts.get(dtype)} if options.gate else {},
             draws={dtype: families for dtype, families in draws.items() if families},
             version=__version__,
             cases=cases_digest(),
@@ -237,7 +239,7 @@ class _Auditor:
         job = self.template.job(
             subject.candidate,
             operator,
-            dtypes=self.options.dtypes,
+            dtypes=self.options.dtypes or None,
             cases=None if case is None else {case[0]: (case[1],)},
             seed=self.options.seed,
             keep_going=keep_going,
