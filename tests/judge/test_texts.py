@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bringup.judge import _case, _compile_log, _reply, _tidy
+from bringup.judge._named import named
 
 SECONDS = 5.0  # on a slow machine; a guess at each place of a text took minutes
 
@@ -23,6 +24,8 @@ def test_nothing_in_a_text_steers_a_terminal() -> None:
     assert found["error"] == "first\ufffd[2Jsecond\ufffd\ufffd\n\tthird"
     assert found["message"] == "a\ufffdb\ufffd1m"
     assert found["raised"] == "X\ufffd"
+    assert _reply.as_text("a\u061cb\u200bc\u2028d\xad\ue000") == "a\ufffdb\ufffdc\ufffdd\ufffd\ufffd"
+    assert _reply.as_text("é\xa0→ 数 \u0627") == "é\xa0→ 数 \u0627"
     assert _reply.as_text(["\x1b", {"\x1b": "\ud800"}]) == ["\ufffd", {"\ufffd": "?"}]
 
 
@@ -54,6 +57,8 @@ TABLES = (
         )),
         *(lambda text=text: _compile_log.explained(text, "x = 1\n") for text in TABLES),
         lambda: _case.ERROR_LINE.match("a." * (LONG // 2)),
+        lambda: named("a = [" + "1," * 60_000 + "]\n" + "a < a\n" * 60_000),
+        lambda: named("x = " + "(" * 90 + "1 < 2" + " < 3)" * 90),
     ],
 )  # fmt: skip
 def test_no_text_takes_long(read: Callable[[], Any]) -> None:
@@ -90,3 +95,11 @@ def test_a_deliberate_index_error_is_one_of_a_raise() -> None:
     )
     assert not _case.DELIBERATE.search("    x[9]\n    ~^^^\nIndexError: list index out of range")
     assert not re.search(r"\\s\+", _case.DELIBERATE.pattern)
+
+
+def test_what_is_far_too_large_is_not_looked_at() -> None:
+    _reply.check_sizes([[3, 4], [1 << 20]], 12, [["a", 48], ["b", 1 << 20]], 96)
+    with pytest.raises(ValueError, match="1073741824 elements in results and arguments, where there should be 12"):
+        _reply.check_sizes([[1 << 10, 1 << 20]], 12, [["a", 48]], 96)
+    with pytest.raises(ValueError, match="keep 4294967296 bytes of memory, where 96 are needed"):
+        _reply.check_sizes([[3]], 12, [["a", 1 << 32]], 96)

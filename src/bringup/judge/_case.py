@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from bringup.judge._moves import rearranges
 from bringup.judge._near import described, with_inputs
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
+from bringup.judge._reply import check_sizes
 from bringup.judge._written import overwritten, same_bits, written
 from bringup.operators import Operator
 from bringup.suites import CaseInputs
@@ -223,7 +225,16 @@ class CaseJudge:
         wanted = len(self.result_sizes)
         if len(found) > wanted + len(self.tensors) + SPARE_OUTPUTS:
             raise ValueError(f"{len(found)} tensors, where {wanted} results were asked for")
-        return [_output(d) for d in found]
+        described = [_output(d) for d in found]
+        right = sum(map(math.prod, self.result_sizes)) + sum(tensor.numel() for _, tensor in self.tensors)
+        held = {t.untyped_storage()._cdata: t.untyped_storage().nbytes() for _, t in self.tensors}
+        check_sizes(
+            [one["size"] for one in described],
+            right,
+            reply.get("storages", []),
+            self.least_bytes() + sum(held.values()),
+        )
+        return described
 
     def decide(self, reply: dict[str, Any], device: dict[str, Any], data: memoryview, output: str) -> Outcome:
         """Turn the guest's reply, and what the device process says of the call, into an outcome."""

@@ -51,12 +51,18 @@ def named(source: str) -> Named:
         return Named((), ())
     values = _by_name(tree)
     compared: dict[Number, None] = {}
+    names: dict[str, None] = {}
+    looked: set[int] = set()  # what lies within another comparison is looked at once
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and _called(node) in CHOOSING):
+        chooses = isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and _called(node) in CHOOSING)
+        if chooses and id(node) not in looked:
             compared |= dict.fromkeys(_numbers(node))
-            for name in ast.walk(node):
-                if isinstance(name, ast.Name):
-                    compared |= dict.fromkeys(values[name.id])
+            for inner in ast.walk(node):
+                looked.add(id(inner))
+                if isinstance(inner, ast.Name):
+                    names[inner.id] = None
+    for name in names:
+        compared |= dict.fromkeys(values.get(name, ()))
     others = [number for number in dict.fromkeys(_numbers(tree)) if number not in compared]
     return Named(tuple(compared), tuple(others))
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
+import unicodedata
 from typing import Any
 
 from bringup.device.frames import TooLarge
 
 RETURNS = "returns "
 DEPTH = 64  # of a tree of values; each list of arguments takes two or three
+# What a terminal obeys, and what turns the direction of writing or shows nothing: a report could read as another one.
+HIDDEN = frozenset(("Cc", "Cf", "Co", "Cn", "Zl", "Zp"))
 TEXTS = ("error", "raised", "family", "compile_log", "kernel", "unencodable", "message")
 LONGEST = 1 << 16  # characters of one of them; a compiler's log may be longer
 LONGEST_LOG = 1 << 19
+TIMES, SPARE_ELEMENTS, SPARE_BYTES = 16, 1 << 23, 1 << 27  # of what an answer should have: the most that is looked at
 CUT = "\n... cut ...\n"
-# What a terminal takes for a command, and what turns the direction of writing: a report could read as another one.
-_CONTROLS = dict.fromkeys(
-    [*(n for n in range(32) if n not in (9, 10)), *range(127, 160), 0x200E, 0x200F, *range(0x202A, 0x202F),
-     *range(0x2066, 0x206A)],
-    "\N{REPLACEMENT CHARACTER}",
-)  # fmt: skip
+REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
@@ -38,6 +38,22 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
         _require(reply, name, _depth(reply.get(name)) <= DEPTH)
     _require(reply, "devices", isinstance(reply.get("devices") or [], list))
     return reply
+
+
+def check_sizes(sizes: list[list[int]], elements: int, storages: list[Any], nbytes: int) -> None:
+    """Raise ValueError where an answer is far too large to be looked at: a comparison takes many times its bytes.
+
+    Args:
+        sizes: those of the tensors that were returned, and of the arguments afterwards.
+        elements: how many they should have together.
+        storages: name and bytes of the memory in which they lie.
+        nbytes: how many the memory of arguments and right results has.
+    """
+    found, kept = sum(map(math.prod, sizes)), sum(size for _, size in storages)
+    if found > TIMES * elements + SPARE_ELEMENTS:
+        raise ValueError(f"{found} elements in results and arguments, where there should be {elements}")
+    if kept > TIMES * nbytes + SPARE_BYTES:
+        raise ValueError(f"results and arguments keep {kept} bytes of memory, where {nbytes} are needed")
 
 
 def ending(reply: dict[str, Any], names: list[str]) -> str:
@@ -64,7 +80,10 @@ def as_text(value: Any) -> Any:
     Nor is what a terminal would obey.
     """
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8").translate(_CONTROLS)
+        text = value.encode("utf-8", "replace").decode("utf-8")
+        if text.replace("\n", "").replace("\t", "").isprintable():
+            return text
+        return "".join(one if one in "\n\t" or unicodedata.category(one) not in HIDDEN else REPLACED for one in text)
     if isinstance(value, list):
         return [as_text(item) for item in value]
     if isinstance(value, dict):
