@@ -150,6 +150,20 @@ def test_what_takes_one_dtype_only_is_asked_in_it(dtype: torch.dtype) -> None:
         assert not asked(wants(dtype, function), x)
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
+def test_no_count_or_size_is_large(dtype: torch.dtype) -> None:
+    """A reference that allocates as many elements as a number says would fill the memory."""
+    largest = []
+
+    def sized(x: torch.Tensor) -> torch.Tensor:
+        largest.append(int(x.max()))
+        return torch.zeros(max(largest[-1], 1))
+
+    assert not asked(sized, torch.arange(100).to(dtype))
+    assert max(largest) <= 255
+    assert not asked(torch.bincount, torch.arange(100).to(dtype))
+
+
 def test_an_upsampling_of_bytes_moves() -> None:
     x = torch.arange(24, dtype=torch.uint8).reshape(1, 2, 12)
     assert asked(lambda x: NN.interpolate(x, scale_factor=2.5, mode="nearest-exact"), x)

@@ -103,7 +103,8 @@ _Found = tuple[torch.Tensor, torch.Tensor]
 class Codes:
     """A number for each element of a tensor, which shows where an element of a result comes from.
 
-    Written in a dtype that holds whole numbers of few bits only, it takes several tensors of digits.
+    Written in a dtype that holds whole numbers of few bits only, it takes several tensors of digits. Integers are
+    negative: large ones that were taken for a count or a size would fill the memory.
     """
 
     shape: torch.Size
@@ -111,6 +112,7 @@ class Codes:
     first: int
     digits: tuple[torch.Tensor, ...]
     bits: int
+    sign: int
 
     @classmethod
     def drawn(cls, shape: torch.Size, dtype: torch.dtype, generator: torch.Generator) -> Codes:
@@ -122,16 +124,17 @@ class Codes:
             first %= (1 << (bits * length)) - count
         order = torch.randperm(count, generator=generator)
         codes = order + first
-        digits = [(codes >> (bits * place)) & ((1 << bits) - 1) for place in range(length)]
-        return cls(shape, order, first, tuple(one.reshape(shape).to(dtype) for one in digits), bits)
+        sign = -1 if dtype.is_signed and not dtype.is_floating_point else 1
+        digits = [sign * ((codes >> (bits * place)) & ((1 << bits) - 1)) for place in range(length)]
+        return cls(shape, order, first, tuple(one.reshape(shape).to(dtype) for one in digits), bits, sign)
 
     def found(self, answers: Sequence[torch.Tensor]) -> _Found | None:
         """Where a result's elements come from, by its answer to each of the digits; None where it makes no sense."""
         if any(answer.shape != answers[0].shape for answer in answers):
             return None
         flat = [answer.reshape(-1) for answer in answers]
-        numbers = [one.to(torch.int64) for one in flat]
-        whole = torch.stack([one == number for one, number in zip(flat, numbers, strict=True)]).all(0)
+        numbers = [self.sign * one.to(torch.int64) for one in flat]
+        whole = torch.stack([one == self.sign * number for one, number in zip(flat, numbers, strict=True)]).all(0)
         whole &= torch.stack([(number >= 0) & (number >> self.bits == 0) for number in numbers]).all(0)
         code = sum((number << (self.bits * place) for place, number in enumerate(numbers)), torch.tensor(-self.first))
         inside = whole & (code >= 0) & (code < self.order.numel())
