@@ -11,7 +11,7 @@ FAST := tests/test_candidate.py tests/linter tests/operators tests/store tests/s
 
 .PHONY: run test test-fast test-whole test-exploits test-matrix fast-tests coverage check pages format docs clean install
 
-# A hundred of the recorded operators, which show all categories and many repairs; all of them with `make run ALL=1`.
+# A hundred of the recorded operators, which show all categories and some repairs; all of them with `make run ALL=1`.
 # What guards draw is fixed here, so that the first command says the same everywhere; and each candidate is rehearsed in
 # a hundred calls, in the place of 800: all of these dialogs end with kernels that have been judged with all of them.
 run: install

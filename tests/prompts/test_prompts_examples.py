@@ -37,7 +37,7 @@ def test_every_target_has_examples_that_its_linter_accepts(target: str) -> None:
 
 @pytest.mark.timeout(1200)
 async def test_examples_pass_every_case_and_compile_for_a_gpu() -> None:
-    """Every launch of the float32 cases compiles, and those of a few cases in the other dtypes.
+    """Every launch of the float32 cases compiles, and those of one case in each other dtype.
 
     `make test` judges no more than that; `make test-whole` all cases of all dtypes.
     """
@@ -54,7 +54,7 @@ async def test_examples_pass_every_case_and_compile_for_a_gpu() -> None:
             here: dict[str, tuple[int, ...] | None] = dict.fromkeys(others)
             for template, cases in (
                 *([(judge.template, here)] if WHOLE else []),
-                (everywhere, {"float32": None, **dict.fromkeys(others, (0, 1, 2))}),
+                (everywhere, {"float32": None, **dict.fromkeys(others, (0,))}),
             ):
                 verdict = await judge.judge(template.job(candidate, operator, cases=cases, seed=0))
                 assert verdict.passed, (example.name, verdict.summary, verdict.log)

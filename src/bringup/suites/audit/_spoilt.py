@@ -18,7 +18,7 @@ UNKNOWABLE = re.compile(
     r"device|(?<!permute\()sparse|strided tensors only|requires_grad|autograd|memory location"
     r"|unsupported operation|overlap"
     r"|not implemented for|std_var_all|internal error|64 dims|is out of bounds|storage of size"
-    r"|tried to access|TensorAccessor|_LinAlgError|is zero and using|pivots passed",
+    r"|tried to access|TensorAccessor|_LinAlgError|is zero and using|pivots passed|step must be nonzero",
     re.I,
 )
 

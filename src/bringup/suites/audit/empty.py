@@ -1,4 +1,4 @@
-"""Family `empty`: tensors without elements, and of no dimension, where the reference takes them."""
+"""Family `empty`: tensors without elements, of no dimension, and of one element, where the reference takes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bringup.suites.audit._generic import Form, forms, others
 from bringup.suites.audit._pool import Pool, lengths
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import exchanged, spread, tensors, turns
+from bringup.suites.audit._tree import exchanged, mapped, spread, tensors, turns
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
@@ -24,6 +24,10 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         (draft for sample in chosen for draft in _shrunk(pool, sample)),
         (draft for sample in chosen[:2] for draft in _zero_dimensional(subject, sample)),
     )
+    if not structured(subject.operator):
+        for sample in chosen:
+            call = mapped(sample.call, lambda t: t[(slice(1),) * t.dim()].clone())
+            yield Draft("one element of each tensor", call, sample.variant, sample.entry, group="one element")
 
 
 def _generic(form: Form) -> Iterator[Draft]:

@@ -43,9 +43,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
             if _home(subject, call) == subject.dtype and _as_announced(error, call) and knowable(call):
                 requires = "out" if "out" in call.kwargs else ""
                 found.append(Draft(_words(raised(call)), call, variant, entry, fails=True, requires=requires))
-    most = FAMILIES["errors"]
-    chosen = spread(found, most - min(most // 2, _SPOILT))
-    yield from chosen
+    yield from spread(found, FAMILIES["errors"] - _SPOILT)
     yield from _spoilt(subject)
 
 
@@ -53,7 +51,7 @@ def _spoilt(subject: Subject) -> Iterator[Draft]:
     """Yield samples with one argument spoilt, kind by kind, where PyTorch refuses them; under one dtype."""
     if subject.dtype != subject.operator.dtypes[0]:
         return
-    for name, change in _CHANGES:
+    for name, change in CHANGES:
         for sample in distinct(subject):
             for place, value in places(sample.call):
                 for what, new in change(value, sample.call):
@@ -83,6 +81,13 @@ def _twice(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
         yield "twice", type(value)([*value, value[-1]])
 
 
+def _zero(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
+    if type(value) is int and value:
+        yield "0", 0
+    elif whole_numbers(value) and any(value):
+        yield "0", type(value)([0] * len(value))
+
+
 def _longer(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
     if isinstance(value, torch.Tensor) and value.dim() and len(tensors(call)) > 1:
         shape = (*value.shape[:-1], value.shape[-1] + 1)
@@ -90,12 +95,13 @@ def _longer(value: Any, call: Call) -> Iterator[tuple[str, Any]]:
             yield "one longer", value.new_zeros(shape)
 
 
-_SPOILT = 6  # cases of this kind; more where OpInfo has fewer of its own
-_CHANGES: tuple[tuple[str, Callable[[Any, Call], Iterator[tuple[str, Any]]]], ...] = (
+_SPOILT = 7  # cases of this kind; more where OpInfo has fewer of its own
+CHANGES: tuple[tuple[str, Callable[[Any, Call], Iterator[tuple[str, Any]]]], ...] = (
     ("argument {} too high", _too_high),
     ("argument {} too low", _too_low),
     ("argument {} repeated", _twice),
     ("last dimension of argument {}", _longer),
+    ("argument {} zero", _zero),
 )
 
 

@@ -20,7 +20,7 @@ from bringup.suites.audit._tree import exchanged, tensors, turns
 from bringup.suites.audit._vet import raised
 
 # What the parser refuses before a kernel is called, and what one kind of device refuses.
-_OF_THE_BUILD = re.compile(r"^TypeError|\bCPU\b")
+_OF_THE_BUILD = re.compile(r"^TypeError: (\w+\(\)[: ]|argument|invalid combination)|\bCPU\b")
 _DTYPES = (torch.float16, torch.bool, torch.int64, torch.bfloat16, torch.float32)
 _SHAPES: tuple[tuple[str, int, Callable[[torch.Tensor], torch.Tensor]], ...] = (
     ("one row", 2, lambda t: t[..., :1, :]),

@@ -1,4 +1,7 @@
-"""Family `masks`: truth values in place of indices, with as many true ones as there were indices, and with one."""
+"""Family `masks`: truth values in place of indices, with as many true ones as there were indices, and with one.
+
+Besides, masks of different lengths in place of two indices.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,25 @@ _INDICES = (torch.int64, torch.int32)
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
-    """Yield samples of operators that take a list of indices, one of which becomes a mask."""
-    yield from turns(_masked(subject, lone=False), _masked(subject, lone=True))
+    """Yield samples of operators that take a list of indices, one or two of which become masks."""
+    yield from turns(_both(subject), _masked(subject, lone=False), _masked(subject, lone=True))
     yield from _beside_two(subject)
+
+
+def _both(subject: Subject) -> Iterator[Draft]:
+    """Yield two masks of different lengths; the one true element of the first goes with each of the second."""
+    for sample in subject.samples:
+        call = sample.call
+        data = next((value for value in call.args if isinstance(value, torch.Tensor)), None)
+        for place, value in enumerate(call.args):
+            if data is None or data.dim() < 2 or not _indices(value) or min(data.shape[:2]) < 3:
+                continue
+            rows, columns = (torch.zeros(size, dtype=torch.bool) for size in data.shape[:2])
+            rows[1] = columns[0] = columns[-1] = True
+            rest = [_single(item) if isinstance(item, torch.Tensor) else item for item in call.args[place + 1 :]]
+            args = (*call.args[:place], type(value)([rows, columns]), *rest)
+            words = "two masks, the first with one true"
+            yield Draft(words, Call(call.reference, args, call.kwargs), sample.variant, sample.entry, group=words)
 
 
 def _beside_two(subject: Subject) -> Iterator[Draft]:

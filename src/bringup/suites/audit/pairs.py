@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites.audit._generic import forms
+from bringup.suites.audit._layouts import hostile
 from bringup.suites.audit._pool import Pool, distinct
+from bringup.suites.audit._signature import names_of
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged, turns
 from bringup.suites.audit._vet import dense_results
@@ -34,7 +37,7 @@ _ALIKE = ("Deep Learning", "Linear Algebra")
 def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield one tensor at a time in another precision, then 0-d tensors of a wider dtype, for two tensors or more."""
     if subject.operator.category not in _ALIKE:
-        yield from turns(_precisions(subject), _wider(subject))
+        yield from turns(_precisions(subject), _wider(subject), _stored(subject))
 
 
 def _patterns(subject: Subject) -> Iterator[Draft]:
@@ -69,6 +72,23 @@ def _wider(subject: Subject) -> Iterator[Draft]:
                 if found is None or any(one.is_floating_point() != other.is_floating_point for one in found[1]):
                     continue
                 yield _draft(pattern, f"{leaf.place} 0-d {_name(other)} {value} beside {subject.dtype}", call)
+
+
+def _stored(subject: Subject) -> Iterator[Draft]:
+    """An operand that the result cannot hold, and an `out=` that could: it is rounded all the same."""
+    if subject.torch_dtype not in _BEYOND or "out" not in names_of(subject.operator.signature):
+        return
+    other, value, _ = _BEYOND[subject.torch_dtype]
+    for pattern in _patterns(subject):
+        for leaf in subject.data(pattern.call)[1:]:
+            call = exchanged(pattern.call, {leaf.index: torch.tensor(value, dtype=other)})
+            found = dense_results(call)
+            if found is None or [one.dtype for one in found[1]] != [subject.torch_dtype]:
+                continue
+            out = hostile(tuple(found[1][0].shape), other)
+            call = Call(call.reference, call.args, {**call.kwargs, "out": out})
+            words = f"{leaf.place} 0-d {_name(other)} {value} beside {subject.dtype}, out= of {_name(other)}"
+            yield replace(_draft(pattern, words, call), requires="out", computed=subject.torch_dtype)
 
 
 def _draft(pattern: Draft, words: str, call: Call) -> Draft:

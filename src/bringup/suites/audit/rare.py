@@ -1,7 +1,7 @@
 """Family `rare`: two unusual things in one call: fewer dimensions, or no elements, and numbers that are 1, 0 or -1.
 
 A rule of its own often stands where both meet (a pooling to one element takes any tensor that has enough dimensions),
-or a check does that is the only one for them.
+or a check does that is the only one for them; and what has nothing to compute returns before it has looked.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import torch
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
-from bringup.suites.audit._spoilt import refused, whole_numbers
+from bringup.suites.audit._pool import distinct
+from bringup.suites.audit._spoilt import places, refused, whole_numbers, with_value
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import mapped, shuffled, tensors
+from bringup.suites.audit._tree import mapped, shuffled, tensors, turns
 from bringup.suites.audit._vet import raised
+from bringup.suites.audit.errors import CHANGES
 
 
 def _fewer(count: int) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -26,6 +28,7 @@ def _fewer(count: int) -> Callable[[torch.Tensor], torch.Tensor]:
 
 _SHAPES: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor]], ...] = (
     ("no elements", lambda t: t[:0].clone() if t.dim() else t),
+    ("nothing in each row", lambda t: t[..., :0].clone() if t.dim() else t),
     ("no dimension", lambda t: t.reshape(-1)[0].clone()),
     ("two dimensions fewer", _fewer(2)),
     ("a dimension fewer", _fewer(1)),
@@ -34,8 +37,9 @@ _SHAPES: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor]], ...] = (
 
 # Which change of shapes meets which number, the rarest first: each tells of another rule.
 _PAIRS = (
-    ("no elements", 0), ("a dimension fewer", 1), ("no dimension", 1), ("no elements", -1), ("two dimensions fewer", 1),
-    ("no dimension", 0), ("no elements", 1), ("a dimension fewer", 0), ("no dimension", -1),
+    ("no elements", 0), ("nothing in each row", 1), ("a dimension fewer", 1), ("no dimension", 1), ("no elements", -1),
+    ("two dimensions fewer", 1), ("no dimension", 0), ("no elements", 1), ("a dimension fewer", 0),
+    ("no dimension", -1),
 )  # fmt: skip
 _LARGEST = 1 << 14  # elements of a tensor
 _KINDS = ("number", "list", "number for a list")
@@ -47,6 +51,24 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     if subject.dtype != subject.operator.dtypes[0] or among("crashes_when_misshapen", subject.operator):
         return
     samples = sorted(_chosen(subject), key=lambda sample: max(leaf.tensor.dim() for leaf in tensors(sample.call)))
+    yield from turns(_paired(subject, samples), _idle(subject))
+
+
+def _idle(subject: Subject) -> Iterator[Draft]:
+    """Yield calls with one argument spoilt and nothing to compute: they are refused before anybody sees that."""
+    for name, change in CHANGES:
+        for sample in distinct(subject):
+            for place, value in places(sample.call):
+                for what, new in change(value, sample.call):
+                    empty = mapped(with_value(sample.call, place, new), dict(_SHAPES)["no elements"])
+                    if all(not leaf.tensor.numel() for leaf in tensors(empty)) and refused(empty):
+                        words = f"no elements, {name.format(place)}: {what}"
+                        yield Draft(
+                            words, empty, sample.variant, sample.entry, fails=True, group=f"idle {name} {place}"
+                        )
+
+
+def _paired(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
     for what, number in _PAIRS:
         for sample in samples:
             for kind in _KINDS:

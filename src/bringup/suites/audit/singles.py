@@ -10,15 +10,18 @@ from collections.abc import Iterator
 
 import torch
 
+from bringup.accuracy import rule_of
 from bringup.suites._opinfo_calls import Call
 from bringup.suites.audit._generic import forms
+from bringup.suites.audit._layouts import hostile
 from bringup.suites.audit._pool import Pool, distinct
+from bringup.suites.audit._signature import names_of
 from bringup.suites.audit._structure import takes_nonfinite
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged, tensors
 from bringup.suites.audit._vet import dense_results
 
-_VALUES = (1.2345678901234567, float("inf"), 1e300, -0.75, float("nan"), -0.0, 1.5e-40)
+_VALUES = (1.2345678901234567, float("inf"), 1e300, -0.75, float("nan"), -0.0, 1.5e-40, 6e-39)
 # PyTorch wants data of one dtype; what its CPU kernels take besides is no rule.
 _ALIKE = ("Deep Learning", "Linear Algebra")
 
@@ -33,6 +36,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     made = [form for form in forms(subject, Pool(subject)) if form.kind == "binary"]
     patterns = [made[0].elementwise((3, 5))] if made else []
     patterns += [Draft("", s.call, s.variant, s.entry) for s in distinct(subject)] if not made else []
+    yield from _stored(subject)
     values = [value for value in _VALUES if math.isfinite(value) or takes_nonfinite(subject.operator)]
     for number, value in enumerate(values):
         for pattern in patterns:
@@ -49,6 +53,33 @@ def drafts(subject: Subject) -> Iterator[Draft]:
                     continue
                 words = f"{leaf.place} 0-d float64 {value}".replace("-0.", "minus 0.")
                 yield Draft(words, call, pattern.variant, pattern.entry, group=words, doubled=True)
+
+
+def _stored(subject: Subject) -> Iterator[Draft]:
+    """Yield lists of tensors without dimension, the first of float64, whose values are moved into a narrower `out=`."""
+    if subject.torch_dtype is not torch.float32 or "out" not in names_of(subject.operator.signature):
+        return
+    if rule_of(subject.operator.name).kind != "exact":  # what is computed is computed in float64
+        return
+    for sample in distinct(subject):
+        data = subject.data(sample.call)
+        if (
+            len(data) < 2
+            or not data[0].place.endswith("[0]")
+            or "out" in sample.call.kwargs
+            or not all(leaf.tensor.numel() for leaf in data)
+        ):
+            continue
+        for value in _VALUES[:3]:
+            new = {leaf.index: leaf.tensor.detach().reshape(-1)[0].clone() for leaf in data[1:]}
+            call = exchanged(sample.call, {**new, data[0].index: torch.tensor(value, dtype=torch.float64)})
+            found = dense_results(call)
+            if found is None or not isinstance(found[0], torch.Tensor) or found[0].dtype is not torch.float64:
+                continue
+            out = hostile(tuple(found[0].shape), torch.float32)
+            call = Call(call.reference, call.args, {**call.kwargs, "out": out})
+            words = f"{data[0].place} 0-d float64 {value}, into a narrower out="
+            yield Draft(words, call, sample.variant, sample.entry, group=words, doubled=True, requires="out")
 
 
 def _dtypes(call: Call) -> set[torch.dtype]:

@@ -1,6 +1,7 @@
 """Family `unfit`: each tensor among the arguments in a dtype, of a rank or of a size that PyTorch refuses.
 
-`mismatch` and `errors` bring a few of these changes, whichever comes first; here every argument has its turn.
+`mismatch` and `errors` bring a few of these changes, whichever comes first; here every argument has its turn, and then
+all data together: where two must be of one dtype, only that shows whether that dtype is looked at.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._spoilt import knowable, places, refused, with_value
 from bringup.suites.audit._structure import among
 from bringup.suites.audit._subject import Draft, Subject
-from bringup.suites.audit._tree import tensors, turns
+from bringup.suites.audit._tree import exchanged, tensors, turns
 from bringup.suites.audit._vet import raised
 
 _DTYPES = {
@@ -43,7 +45,17 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         for place, value in places(sample.call)
         if isinstance(value, torch.Tensor) and value.numel()
     )
-    yield from turns(*(_of_place(samples, place) for place in named))
+    yield from turns(_together(subject, samples), *(_of_place(samples, place) for place in named))
+
+
+def _together(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
+    for other in _DTYPES[subject.torch_dtype.is_floating_point]:
+        for sample in samples:
+            data = subject.data(sample.call)
+            call = exchanged(sample.call, {leaf.index: leaf.tensor.to(other) for leaf in data})
+            if len(data) > 1 and _wrong(call):
+                words = f"all data in {str(other).removeprefix('torch.')}"
+                yield Draft(words, call, sample.variant, sample.entry, fails=True, group=words)
 
 
 def _of_place(samples: list[Sample], place: int | str) -> Iterator[Draft]:
@@ -59,11 +71,15 @@ def _dtypes(samples: list[Sample], place: int | str, number: int) -> Iterator[Dr
             continue
         other = _DTYPES[tensor.is_floating_point()][number]
         call = with_value(sample.call, place, tensor.to(other))
-        # What a build of PyTorch lacks is no rule: it must show on the meta device as well, which has no kernels.
-        error = "" if other is tensor.dtype else raised(call)
-        if error and not _OF_THE_BUILD.search(error) and refused(call) and knowable(call):
+        if other is not tensor.dtype and _wrong(call):
             words = f"argument {place} in {str(other).removeprefix('torch.')}"
             yield Draft(words, call, sample.variant, sample.entry, fails=True, group=words)
+
+
+def _wrong(call: Call) -> bool:
+    """Whether PyTorch refuses the dtypes: on the meta device as well, since what one build lacks is no rule."""
+    error = raised(call)
+    return bool(error) and not _OF_THE_BUILD.search(error) and refused(call) and knowable(call)
 
 
 def _shapes(samples: list[Sample], place: int | str, number: int) -> Iterator[Draft]:

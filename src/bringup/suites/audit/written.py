@@ -55,10 +55,12 @@ _STRIDES: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor]], ...] = (
 
 def drafts(subject: Subject) -> Iterator[Draft]:
     """Yield `out=` of factories, then in turn of unusual strides and of wider dtypes."""
-    if "out" not in names_of(subject.operator.signature):
-        return
-    yield from _factories(subject)
-    yield from turns(_strided(subject), _overflowing(subject))
+    names = names_of(subject.operator.signature)
+    if "out" in names:
+        yield from _factories(subject)
+        yield from turns(_strided(subject), _overflowing(subject))
+    if "inplace" in names or subject.operator.name.endswith("_"):
+        yield from _in_place(subject, "inplace" in names)
 
 
 def _factories(subject: Subject) -> Iterator[Draft]:
@@ -72,6 +74,25 @@ def _factories(subject: Subject) -> Iterator[Draft]:
             words = f"no tensor but out= {what}"
             fails = next(iter(raises))
             yield Draft(words, call, sample.variant, sample.entry, requires="out", fails=fails, group=words)
+
+
+def _in_place(subject: Subject, asked: bool) -> Iterator[Draft]:
+    """What is written in its place has along an axis of one element a stride of 0, as `expand` leaves it.
+
+    `asked`: by `inplace=True`; else the operator always does it.
+    """
+    for sample in _samples(subject):
+        data = subject.data(sample.call)[:1]
+        if not data or data[0].index or not data[0].tensor.numel() or "inplace" in sample.call.kwargs:
+            continue
+        first = data[0].tensor.detach().reshape(-1)[:5].clone().reshape(-1, 1)
+        plain = exchanged(sample.call, {0: first})
+        call = exchanged(sample.call, {0: first.as_strided(first.shape, (1, 0))})
+        if asked:
+            call = Call(call.reference, call.args, {**call.kwargs, "inplace": True})
+        words = f"{'inplace=True' if asked else 'in place'} with stride 0 along an axis of one element"
+        requires = "inplace" if asked else ""
+        yield Draft(words, call, sample.variant, sample.entry, plain=plain, requires=requires, group=words)
 
 
 def _strided(subject: Subject) -> Iterator[Draft]:
