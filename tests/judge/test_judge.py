@@ -243,9 +243,15 @@ HOSTILE = {
         "out of device memory",
     ),
     "device memory bit by bit": (
-        "def wrapper(x):\n    return [torch.empty(1 << 28, device=x.device) for _ in range(20)]\n",
+        "def wrapper(x):\n    held = [torch.empty(1 << 28, device=x.device) for _ in range(20)]\n"
+        "    return x.clone() if held else x\n",
         "raised",
         "out of device memory: 1073741824 bytes asked for",
+    ),
+    "more than anybody asked for": (
+        "def wrapper(x):\n    return [torch.empty(1 << 28, device=x.device) for _ in range(20)]\n",
+        "crashed",
+        "elements in results and arguments, where there should be",
     ),
     "bytes": ("def wrapper(x):\n    return bytes(10**11)\n", "raised", "MemoryError"),
     "fork bomb": ("import os\ndef wrapper(x):\n    while True:\n        os.fork()\n", "crashed", "processes"),
