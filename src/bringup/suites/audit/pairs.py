@@ -88,7 +88,8 @@ def _stored(subject: Subject) -> Iterator[Draft]:
             out = hostile(tuple(found[1][0].shape), other)
             call = Call(call.reference, call.args, {**call.kwargs, "out": out})
             words = f"{leaf.place} 0-d {_name(other)} {value} beside {subject.dtype}, out= of {_name(other)}"
-            yield replace(_draft(pattern, words, call), requires="out", computed=subject.torch_dtype)
+            computed = subject.torch_dtype if subject.torch_dtype.is_floating_point else None
+            yield replace(_draft(pattern, words, call), requires="out", computed=computed)
 
 
 def _draft(pattern: Draft, words: str, call: Call) -> Draft:
