@@ -29,6 +29,23 @@ def test_nothing_in_a_text_steers_a_terminal() -> None:
     assert _reply.as_text(["\x1b", {"\x1b": "\ud800"}]) == ["\ufffd", {"\ufffd": "?"}]
 
 
+def test_whatever_is_a_text_in_an_answer_is_clean() -> None:
+    found = reply(devices=["vpe\x1b[31m"], result={"t": 0, "dtype": "\x1b[31m\ud800"})
+    assert "\x1b" not in str(found)
+    assert "\ud800" not in str(found)
+    with pytest.raises(_reply.TooLarge, match="'storages' is not what it should be: s\ufffd"):
+        reply(storages="s\x1b")
+    for devices in (None, ["vpe", 3], "vpe"):
+        with pytest.raises(_reply.TooLarge, match="'devices' is not what it should be"):
+            reply(devices=devices)
+
+
+@pytest.mark.parametrize("dtype", ["Tensor", "nothing", "\x1b[31m", 7])
+def test_what_is_no_dtype_is_none(dtype: Any) -> None:
+    with pytest.raises(ValueError, match="which is no dtype"):
+        _case._output({"t": 0, "offset": 0, "shape": [1], "stride": [1], "dtype": dtype})
+
+
 def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
     found = reply(error="begin" + "x" * 10_000_000 + "end", compile_log="y" * 10_000_000)
     assert len(found["error"]) < 1.1 * _reply.LONGEST
@@ -58,6 +75,7 @@ TABLES = (
         *(lambda text=text: _compile_log.explained(text, "x = 1\n") for text in TABLES),
         lambda: _case.ERROR_LINE.match("a." * (LONG // 2)),
         lambda: named("a = [" + "1," * 10_000 + "]\n" + "a < a\n" * 10_000),
+        lambda: named("(lambda a=" * 90 + "[" + ",".join(["1<<127"] * 2000) + "]" + ": 0)" * 90),
         lambda: named("x = " + "(" * 90 + "1 < 2" + " < 3)" * 90),
     ],
 )  # fmt: skip

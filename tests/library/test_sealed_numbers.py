@@ -26,7 +26,12 @@ def test_what_a_wrapper_decides_by_a_number_is_not_left_open(tmp_path: Path) -> 
         assert on.sealer.asked == 5
 
 
-def test_what_was_foretold_wrongly_is_told(tmp_path: Path) -> None:
+def always_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bringup.library._sealed.LOOKED_AT", 1.0)
+
+
+def test_what_was_foretold_wrongly_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    always_looked_at(monkeypatch)
     library = make_library(tmp_path / "kernels", {"add.out": decides("7.0 if round(alpha, 5) == 0.43751 else alpha")})
     with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
         x = torch.ones(3).to("vpe")

@@ -269,7 +269,7 @@ class CaseJudge:
                 found = provenance(self, reply, device["writers"], masks)
                 if found is not None:
                     return replace(found, launches=launches)
-        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, IndexError) as error:
+        except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
             return Outcome("crashed", f"the guest's answer makes no sense: {error}", launches=launches)
         if mismatch is None:
             return Outcome("passed", "", launches=launches)
@@ -587,9 +587,12 @@ def _output(described: dict[str, Any]) -> dict[str, Any]:
     numbers = [described["t"], described["offset"], *described["shape"], *described["stride"]]
     if any(type(n) is not int or not 0 <= n < 1 << 62 for n in numbers):
         raise ValueError("a tensor with odd sizes")
+    dtype = getattr(torch, str(described["dtype"]), None)
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"a tensor of {str(described['dtype'])[:40]!r}, which is no dtype")
     return {
         "storage": described["t"], "offset": described["offset"], "size": described["shape"],
-        "stride": described["stride"], "width": getattr(torch, described["dtype"]).itemsize,
+        "stride": described["stride"], "width": dtype.itemsize,
     }  # fmt: skip
 
 

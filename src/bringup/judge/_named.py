@@ -6,6 +6,7 @@ import ast
 import functools
 import math
 import operator
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _FOLDED: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.FloorDiv: operator.floordiv, ast.LShift: operator.lshift, ast.Pow: operator.pow,
 }  # fmt: skip
 _MOST_POWER = 128
+MOST_GATHERED = 1 << 20  # nodes that are looked at for what names stand for, all together
 
 
 @dataclass(frozen=True)
@@ -49,41 +51,51 @@ def named(source: str) -> Named:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return Named((), ())
-    values = _by_name(tree)
+    values = _by_name(tree, folded := _folded(tree))
     compared: dict[Number, None] = {}
     names: dict[str, None] = {}
     looked: set[int] = set()  # what lies within another comparison is looked at once
     for node in ast.walk(tree):
         chooses = isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and _called(node) in CHOOSING)
         if chooses and id(node) not in looked:
-            compared |= dict.fromkeys(_numbers(node))
+            compared |= dict.fromkeys(number for number in _numbers(node, folded) if number is not None)
             for inner in ast.walk(node):
                 looked.add(id(inner))
                 if isinstance(inner, ast.Name):
                     names[inner.id] = None
     for name in names:
         compared |= dict.fromkeys(values.get(name, ()))
-    others = [number for number in dict.fromkeys(_numbers(tree)) if number not in compared]
+    every = dict.fromkeys(number for number in _numbers(tree, folded) if number is not None)
+    others = [number for number in every if number not in compared]
     return Named(tuple(compared), tuple(others))
 
 
-def _by_name(tree: ast.AST) -> defaultdict[str, list[Number]]:
+def _by_name(tree: ast.AST, folded: _Folded) -> defaultdict[str, dict[Number, None]]:
     """The numbers that a name is assigned, or that a parameter has as its default; whatever the scope."""
-    values: defaultdict[str, list[Number]] = defaultdict(list)
+    values: defaultdict[str, dict[Number, None]] = defaultdict(dict)
+    left = MOST_GATHERED
+
+    def gather(name: str, node: ast.AST) -> None:
+        nonlocal left
+        for number in _numbers(node, folded, left):
+            left -= 1
+            if number is not None:
+                values[name][number] = None
+
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 if isinstance(target, ast.Name):
-                    values[target.id] += _numbers(node.value)
+                    gather(target.id, node.value)
         elif isinstance(node, ast.arguments):
             ordered = [*node.posonlyargs, *node.args]
             given = zip(ordered[len(ordered) - len(node.defaults) :], node.defaults, strict=True)
             for parameter, default in [*given, *zip(node.kwonlyargs, node.kw_defaults, strict=True)]:
                 if default is not None:
-                    values[parameter.arg] += _numbers(default)
+                    gather(parameter.arg, default)
         elif isinstance(node, ast.keyword) and node.arg:
-            values[node.arg] += _numbers(node.value)  # a constexpr that a launch gives
+            gather(node.arg, node.value)  # a constexpr that a launch gives
     return values
 
 
@@ -92,38 +104,51 @@ def _called(node: ast.Call) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def _numbers(tree: ast.AST) -> Iterator[Number]:
-    """The numbers in a tree, what is a constant expression as one."""
+def _numbers(tree: ast.AST, folded: _Folded, most: int = sys.maxsize) -> Iterator[Number | None]:
+    """The numbers in a tree, what is a constant expression as one; None for other nodes, up to so many of all."""
     stack = [tree]
-    while stack:
+    while stack and most > 0:
+        most -= 1
         node = stack.pop()
-        number = _folded(node)
-        if number is not None:
-            yield number
-        else:
+        number = folded.get(id(node))
+        yield number
+        if number is None:
             stack += reversed(list(ast.iter_child_nodes(node)))
 
 
-def _folded(node: ast.AST) -> Number | None:
-    number: Number | None = None
+_Folded = dict[int, Number]
+"""What constant expressions are, by the id of their nodes."""
+
+
+def _folded(tree: ast.AST) -> _Folded:
+    """Fold all constant expressions of a tree, parts before what they are parts of: each node is looked at once."""
+    found: _Folded = {}
+    for node in reversed(list(ast.walk(tree))):
+        number = _fold(node, found)
+        if not isinstance(number, int | float) or not math.isfinite(number):
+            continue
+        if isinstance(number, float) or abs(number) <= LARGEST:
+            found[id(node)] = number
+    return found
+
+
+def _fold(node: ast.AST, found: _Folded) -> Number | None:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        number = node.value  # type: ignore[assignment]
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _folded(node.operand)
-        number = None if inner is None else -inner
-    elif isinstance(node, ast.BinOp) and type(node.op) in _FOLDED:
-        left, right = _folded(node.left), _folded(node.right)
+        return node.value  # type: ignore[return-value]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = found.get(id(node.operand))
+        return None if inner is None else -inner
+    if isinstance(node, ast.BinOp) and type(node.op) in _FOLDED:
+        left, right = found.get(id(node.left)), found.get(id(node.right))
         if left is None or right is None:
             return None
         if isinstance(node.op, ast.Pow | ast.LShift) and not 0 <= right <= _MOST_POWER:
             return None
         try:
-            number = _FOLDED[type(node.op)](left, right)
+            return _FOLDED[type(node.op)](left, right)
         except (ArithmeticError, TypeError, ValueError):
             return None
-    if not isinstance(number, int | float) or not math.isfinite(number):
-        return None
-    return number if isinstance(number, float) or abs(number) <= LARGEST else None
+    return None
 
 
 def around(number: Number, dtype: torch.dtype) -> Iterator[float]:

@@ -27,16 +27,19 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
     The trees of values (`result`, `after`) are left to the decoder, which refuses what it does not know; whether
     `storages` are what they say is the device process's business.
     """
+    _require(reply, "answer", _depth(reply) <= DEPTH + 2)
     for name in TEXTS:
         _require(reply, name, reply.get(name) is None or isinstance(reply[name], str))
         if reply.get(name) is not None:
-            reply[name] = as_text(cut(reply[name], LONGEST_LOG if name == "compile_log" else LONGEST))
+            reply[name] = cut(reply[name], LONGEST_LOG if name == "compile_log" else LONGEST)
+    reply = as_text(reply)  # whatever is a text in it, names of dtypes and devices too
     _require(reply, "error", reply.get("error") is None or bool(reply["error"].strip()))
     storages = reply.get("storages", [])
     _require(reply, "storages", isinstance(storages, list) and all(_is_storage(item) for item in storages))
     for name in ("result", "after"):
         _require(reply, name, _depth(reply.get(name)) <= DEPTH)
-    _require(reply, "devices", isinstance(reply.get("devices") or [], list))
+    devices = reply.get("devices", [])
+    _require(reply, "devices", isinstance(devices, list) and all(isinstance(one, str) for one in devices))
     return reply
 
 

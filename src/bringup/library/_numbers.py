@@ -235,21 +235,22 @@ def drawn(numbers: Sequence[Number], alike: Callable[[Sequence[Number]], bool], 
         else:
             at = [draw.uniform(0, 1) for place in places]
         # None may be known beforehand, nor have other low digits than numbers of the kind: a wrapper may look at them.
-        proposed = [_placed(number, share, draw) for number, share in zip(numbers, at, strict=True)]
+        by_size = len(found) >= 4 and draw.random() < 0.5
+        proposed = [_placed(number, share, draw, by_size) for number, share in zip(numbers, at, strict=True)]
         before = [number for one in found for number in one]
         if alike(proposed) and far_apart([*numbers, *before, *proposed]):
             found.append(proposed)
     return found
 
 
-def _placed(number: Number, share: float, draw: random.Random) -> Number:
+def _placed(number: Number, share: float, draw: random.Random, by_size: bool) -> Number:
     """A number of the same class, that far from its low end to its high one; low bits of integers drawn.
 
-    In powers, and every second integer in size: seeds lie in the largest powers, nearly all of them.
+    In powers, and integers also by size: seeds lie in the largest powers, nearly all of them.
     """
     if isinstance(number, float):
         return math.copysign(2.0 ** (SPAN * (_span(number) + share)), number)
-    at = LARGE * 2.0 ** (31 * share) if draw.random() < 0.5 else LARGE + ((1 << 63) - LARGE) * share
+    at = LARGE + ((1 << 63) - LARGE) * share if by_size else LARGE * 2.0 ** (31 * share)
     placed = min(int(at), (1 << 63) - 1) // LARGE * LARGE + draw.getrandbits(28) * 16
     placed += 0 if number % 16 == 0 else draw.randrange(1, 16)
     return placed if number > 0 else -placed

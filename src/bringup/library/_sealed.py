@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import random
 import struct
 import sys
 import time
@@ -38,6 +39,8 @@ from bringup.library._witness import Witnesses
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
 
+LOOKED_AT = 1 / 64  # of the calls that are foretold: at least so many are looked at again
+CHANCE = random.SystemRandom()
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
 KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
 READ_BYTES = 16  # a size or a flag, with room for a second one
@@ -210,8 +213,8 @@ class _Learned:
         return self.pattern if self.proved >= PROVED else None
 
     def due(self) -> bool:
-        """Whether this call shall be looked at again: the fourth, eighth, sixteenth and so on."""
-        return self.used >= 4 and self.used & (self.used - 1) == 0
+        """Whether this call shall be looked at again: the first, and others by chance, which nobody can foresee."""
+        return CHANCE.random() < max(1 / self.used, LOOKED_AT)
 
 
 class SealedWrapper:
