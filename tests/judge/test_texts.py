@@ -33,6 +33,9 @@ def test_whatever_is_a_text_in_an_answer_is_clean() -> None:
     found = reply(devices=["vpe\x1b[31m"], result={"t": 0, "dtype": "\x1b[31m\ud800"})
     assert "\x1b" not in str(found)
     assert "\ud800" not in str(found)
+    given = {"error": "E", "devices": ["\x1b"]}
+    assert _reply.check_reply(given) is given
+    assert given["devices"] == ["\ufffd"]
     with pytest.raises(_reply.TooLarge, match="'storages' is not what it should be: s\ufffd"):
         reply(storages="s\x1b")
     for devices in (None, ["vpe", 3], "vpe"):

@@ -32,7 +32,9 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
         _require(reply, name, reply.get(name) is None or isinstance(reply[name], str))
         if reply.get(name) is not None:
             reply[name] = cut(reply[name], LONGEST_LOG if name == "compile_log" else LONGEST)
-    reply = as_text(reply)  # whatever is a text in it, names of dtypes and devices too
+    cleaned = as_text(reply)  # whatever is a text in it, names of dtypes and devices too
+    reply.clear()  # in its place: nobody shall go on with what it was
+    reply.update(cleaned)
     _require(reply, "error", reply.get("error") is None or bool(reply["error"].strip()))
     storages = reply.get("storages", [])
     _require(reply, "storages", isinstance(storages, list) and all(_is_storage(item) for item in storages))
