@@ -43,6 +43,21 @@ def test_whatever_is_a_text_in_an_answer_is_clean() -> None:
             reply(devices=devices)
 
 
+@pytest.mark.parametrize("field", ["result", "after", "devices", "anything"])
+def test_what_is_nested_deeply_is_not_gone_into(field: str) -> None:
+    def nested(levels: int) -> list[Any]:
+        value: list[Any] = []
+        for _ in range(levels - 1):
+            value = [value]
+        return value
+
+    with pytest.raises(_reply.TooLarge, match="nested deeper than 64"):
+        reply(**{field: nested(5000)})
+    assert reply(anything=nested(_reply.DEPTH))
+    with pytest.raises(_reply.TooLarge, match="nested deeper than 64"):
+        reply(**{field: nested(_reply.DEPTH + 1)})
+
+
 @pytest.mark.parametrize("dtype", ["Tensor", "nothing", "\x1b[31m", 7])
 def test_what_is_no_dtype_is_none(dtype: Any) -> None:
     with pytest.raises(ValueError, match="which is no dtype"):
