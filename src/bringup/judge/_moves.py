@@ -18,6 +18,8 @@ LARGE = 1 << 16  # from here on few fillings will do: each has many elements tha
 FILLINGS, FILLINGS_LARGE = 8, 3
 SCALE, NOT_ZERO = 100.0, 0.75
 SEED = 0  # of values that no candidate sees
+WIDE = 32  # bits of a dtype that holds any code
+SPARE_BITS = 16  # of codes beyond those that count elements: so that no constant is one
 BESIDE = (1, 2)  # whole numbers for the pivots, counts or indices beside the data
 
 
@@ -120,7 +122,7 @@ class Codes:
         count, bits = shape.numel(), _bits(dtype)
         length = 1 if bits > WIDE else -(-(count.bit_length() + SPARE_BITS) // bits)
         first = int(torch.randint(1 << 30, 1 << 31, (), generator=generator))
-        if length > 1 or bits <= WIDE:
+        if bits <= WIDE:
             first %= (1 << (bits * length)) - count
         order = torch.randperm(count, generator=generator)
         codes = order + first
@@ -141,10 +143,6 @@ class Codes:
         places = torch.empty_like(self.order)
         places[self.order] = torch.arange(self.order.numel())
         return torch.where(inside, places[torch.where(inside, code, 0)], -1), flat[0]
-
-
-WIDE = 32  # bits of a dtype that holds any code
-SPARE_BITS = 16  # of codes beyond those that count elements: so that no constant is one
 
 
 def _bits(dtype: torch.dtype) -> int:

@@ -58,15 +58,14 @@ def named(source: str) -> Named:
     for node in ast.walk(tree):
         chooses = isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and _called(node) in CHOOSING)
         if chooses and id(node) not in looked:
-            compared |= dict.fromkeys(number for number in _numbers(node, folded) if number is not None)
+            compared |= dict.fromkeys(_numbers(node, folded))
             for inner in ast.walk(node):
                 looked.add(id(inner))
                 if isinstance(inner, ast.Name):
                     names[inner.id] = None
     for name in names:
         compared |= dict.fromkeys(values.get(name, ()))
-    every = dict.fromkeys(number for number in _numbers(tree, folded) if number is not None)
-    others = [number for number in every if number not in compared]
+    others = [number for number in dict.fromkeys(_numbers(tree, folded)) if number not in compared]
     return Named(tuple(compared), tuple(others))
 
 
@@ -77,7 +76,7 @@ def _by_name(tree: ast.AST, folded: _Folded) -> defaultdict[str, dict[Number, No
 
     def gather(name: str, node: ast.AST) -> None:
         nonlocal left
-        for number in _numbers(node, folded, left):
+        for number in _looked_at(node, folded, left):
             left -= 1
             if number is not None:
                 values[name][number] = None
@@ -104,8 +103,13 @@ def _called(node: ast.Call) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def _numbers(tree: ast.AST, folded: _Folded, most: int = sys.maxsize) -> Iterator[Number | None]:
-    """The numbers in a tree, what is a constant expression as one; None for other nodes, up to so many of all."""
+def _numbers(tree: ast.AST, folded: _Folded) -> Iterator[Number]:
+    """The numbers in a tree, what is a constant expression as one."""
+    return (number for number in _looked_at(tree, folded, sys.maxsize) if number is not None)
+
+
+def _looked_at(tree: ast.AST, folded: _Folded, most: int) -> Iterator[Number | None]:
+    """Each node of a tree, at most so many: its number, and nothing within it, or None."""
     stack = [tree]
     while stack and most > 0:
         most -= 1

@@ -141,6 +141,9 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
     than there could tell the two apart, and a text can be about another function than the one that is called. A
     parameter that the wrapper does not have is left out as well: no case gave it another value.
     """
+    import torch
+
+    dense = torch.strided  # the layout of every dense tensor: no judged call says it
     positional = [i for i, p in enumerate(schema.parameters) if not p.keyword_only]
     keyword = [(i, p.name) for i, p in enumerate(schema.parameters) if p.keyword_only]
     drawing = schema.random
@@ -161,9 +164,6 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
     by_place = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
     required = {p.name for p in parameters if p.default is kinds.empty and p.kind is not kinds.VAR_KEYWORD}
 
-    import torch
-
-    # No judged call says the layout that every dense tensor has.
     def call(values: Sequence[Any]) -> Any:
         for i in dropped:
             parameter = schema.parameters[i]
@@ -177,7 +177,7 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
             last -= 1
         named = {
             name: values[i] for i, name in kept_names
-            if not (schema.parameters[i].left_out(values[i]) or values[i] is torch.strided)
+            if not (schema.parameters[i].left_out(values[i]) or values[i] is dense)
         }  # fmt: skip
         left_out = [p.name for p in by_place[last : len(kept_positions)]]
         left_out += [name for _, name in kept_names if name not in named]

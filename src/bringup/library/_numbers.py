@@ -208,7 +208,7 @@ PROVED = 3
 """Calls of the program's own that ask a guest all the same, and must be as foretold."""
 _TRIES = 200
 NEAR = 0.004  # of the kind, in powers: what is drawn is not known beforehand
-ENDS = (1.2, 7.0)  # powers of ten by which the share of the first two is less than 1, so near to an end
+ENDS = (1.2, 7.0)  # of the kind, in negative powers of ten: between these, from an end, lie the first two
 
 
 def drawn(numbers: Sequence[Number], alike: Callable[[Sequence[Number]], bool], count: int) -> list[list[Number]]:

@@ -33,10 +33,8 @@ def _both(subject: Subject) -> Iterator[Draft]:
                 continue
             rows, columns = (torch.zeros(size, dtype=torch.bool) for size in data.shape[:2])
             rows[1] = columns[0] = columns[-1] = True
-            rest = [_single(item) if isinstance(item, torch.Tensor) else item for item in call.args[place + 1 :]]
-            args = (*call.args[:place], type(value)([rows, columns]), *rest)
             words = "two masks, the first with one true"
-            yield Draft(words, Call(call.reference, args, call.kwargs), sample.variant, sample.entry, group=words)
+            yield Draft(words, _indexed(call, place, [rows, columns]), sample.variant, sample.entry, group=words)
 
 
 def _beside_two(subject: Subject) -> Iterator[Draft]:
@@ -51,10 +49,15 @@ def _beside_two(subject: Subject) -> Iterator[Draft]:
             mask = torch.ones(data.shape[0], dtype=torch.bool)
             mask[torch.randint(0, data.shape[0], ())] = False
             other = torch.randint(0, data.shape[1], (4, count))
-            rest = [_single(item) if isinstance(item, torch.Tensor) else item for item in call.args[place + 1 :]]
-            args = (*call.args[:place], type(value)([mask, other]), *rest)
             words = "a mask beside indices of two dimensions"
-            yield Draft(words, Call(call.reference, args, call.kwargs), sample.variant, sample.entry, group=words)
+            yield Draft(words, _indexed(call, place, [mask, other]), sample.variant, sample.entry, group=words)
+
+
+def _indexed(call: Call, place: int, indices: list[torch.Tensor]) -> Call:
+    """Return the call with other indices, and one value for all places."""
+    rest = [_single(item) if isinstance(item, torch.Tensor) else item for item in call.args[place + 1 :]]
+    args = (*call.args[:place], type(call.args[place])(indices), *rest)
+    return Call(call.reference, args, call.kwargs)
 
 
 def _single(values: torch.Tensor) -> torch.Tensor:
