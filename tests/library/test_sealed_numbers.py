@@ -108,3 +108,50 @@ def test_numbers_move_on_between_powers() -> None:
     assert successors([0.3, 0.7, 5 << 40], [0.2, 0.7, 3 << 40]) == [[76.8, 0.7, 5 << 40]]
     small, smaller = 0.3 / 256, -1.4 * 128
     assert successors([0.3, -0.7], [0.4, -0.6]) == [[small, -0.7], [0.3, smaller], [small, smaller]]
+
+
+def rare(tmp_path: Path, number: float) -> Path:
+    """A library with a kernel that treats one number apart, as which none is drawn."""
+    return make_library(tmp_path / "kernels", {"add.out": decides(f"7.0 if round(alpha, 5) == {number} else alpha")})
+
+
+def test_each_foretold_call_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by chance alone: a number that is rare, and comes late, is met, by the guest that goes on."""
+    monkeypatch.setattr("bringup.library._sealed.LOOKED_AT", 0.0)
+    with bringup.enable(rare(tmp_path, 0.56143), device="vpe:permissive", sealed=True) as on:
+        x = torch.ones(3).to("vpe")
+        for alpha in dense(*[0.26 + 0.01 * number for number in range(30)], 0.56143):
+            torch.add(x, x, alpha=alpha)
+            on.sealer.study.settle()
+        assert on.sealer.foretold > 20
+        assert on.sealer.looked_at == on.sealer.foretold + 1  # the first by a new guest as well
+        with pytest.raises(KernelFailed, match=r'a call with 0\.56143 .* use sealed="strict"'):
+            x + x
+        assert "guests were asked for" in on.report()
+
+
+def test_the_same_call_is_looked_at_once(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "kernels", {"add.out": decides("alpha")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
+        x = torch.ones(3).to("vpe")
+        for alpha in dense(0.26, 0.29, 0.33, 0.37, 0.41, 0.42):
+            torch.add(x, x, alpha=alpha)
+            on.sealer.study.settle()
+        before = on.sealer.looked_at, on.sealer.foretold
+        (alpha,) = dense(0.43)
+        for _ in range(5):
+            torch.add(x, x, alpha=alpha)
+        on.sealer.study.settle()
+        assert on.sealer.foretold == before[1] + 5
+        assert on.sealer.looked_at < before[0] + 5
+
+
+def test_a_mistake_in_the_last_call_is_told_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with bringup.enable(rare(tmp_path, 0.43752), device="vpe:permissive", sealed=True) as on:
+        x = torch.ones(3).to("vpe")
+        for alpha in dense(0.26, 0.29, 0.33, 0.37, 0.41, 0.42):
+            torch.add(x, x, alpha=alpha)
+            on.sealer.study.settle()
+        for alpha in dense(0.43752):
+            torch.add(x, x, alpha=alpha)
+    assert "add.out: a call with 0.43752" in capsys.readouterr().err

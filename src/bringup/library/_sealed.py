@@ -10,6 +10,8 @@ and is kept for calls of the same kind.
 from __future__ import annotations
 
 import ast
+import atexit
+import contextlib
 import inspect
 import os
 import random
@@ -32,14 +34,16 @@ from bringup.library._clock import Clock
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
 from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
-from bringup.library._study import LATER, NOW, SOON, Study
+from bringup.library._study import LAST, LATER, NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
 from bringup.library._tapes import Begun, Room, Tape, go_on
 from bringup.library._witness import Witnesses
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
 
-LOOKED_AT = 1 / 64  # of the calls that are foretold: at least so many are looked at again
+LOOKED_AT = 1 / 64  # of the calls that are foretold: at least so many are looked at again by a new guest
+MOST_BEHIND = 2048  # looks that wait; where there are so many a call is looked at by chance alone
+LOOKED_SECONDS = 5.0  # that looks which are left may take at the end
 CHANCE = random.SystemRandom()
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
 KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
@@ -65,16 +69,38 @@ class Sealer:
         self.caller, self.strict = Caller(target), strict
         self.asked = self.repeated = 0
         """How many calls a guest was asked for, and how many a kept tape did."""
+        self.foretold = self.looked_at = 0
+        """How many of these a pattern did, and how many of those guests were asked for afterwards."""
         self.study = Study()
         self.kernels = Kernels(self.caller)
         self.clock = Clock(self.caller.device)
         self.witnesses = Witnesses(self.caller, self.kernels)
         self._tidied = self._told = False
         self._waited = 0.0
+        self._mistakes: list[str] = []
         _sealers.add(self)
+        if not _sealers_end:
+            _sealers_end.append(atexit.register(_end_all))
+
+    def mistaken(self, what: str) -> None:
+        """Note what was done wrongly; told at the end, unless an error has told it."""
+        self._mistakes.append(what)
+
+    def told(self, what: str) -> None:
+        """An error says it."""
+        with contextlib.suppress(ValueError):
+            self._mistakes.remove(what)
+
+    def settle(self) -> None:
+        """Have looks done that are left, for a few seconds, and tell what no call has been told."""
+        with contextlib.suppress(TimeoutError, KeyboardInterrupt):
+            self.study.settle(LOOKED_SECONDS, LATER)
+        while self._mistakes:
+            print(f"bringup: {self._mistakes.pop(0)}", file=sys.stderr)
 
     def close(self) -> None:
         """End the processes; tapes stay."""
+        self.settle()
         self.study.close()
         self.witnesses.close()
         self.clock.close()
@@ -147,11 +173,18 @@ class Sealer:
 
 
 _sealers: weakref.WeakSet[Sealer] = weakref.WeakSet()
+_sealers_end: list[Any] = []
+
+
+def _end_all() -> None:
+    for sealer in list(_sealers):
+        sealer.settle()
 
 
 def _in_child() -> None:
     for sealer in _sealers:
         sealer.caller.forget()
+        sealer._mistakes.clear()
         sealer.clock = Clock(sealer.caller.device)
         sealer.study = Study()
         sealer.witnesses = Witnesses(sealer.caller, sealer.kernels)
@@ -213,8 +246,8 @@ class _Learned:
         return self.pattern if self.proved >= PROVED else None
 
     def due(self) -> bool:
-        """Whether this call shall be looked at again: the first, and others by chance, which nobody can foresee."""
-        return CHANCE.random() < max(1 / self.used, LOOKED_AT)
+        """Whether a new guest shall be asked for this call: for the first, and others by chance, unforeseeably."""
+        return self.used == 1 or CHANCE.random() < LOOKED_AT
 
 
 class SealedWrapper:
@@ -230,16 +263,19 @@ class SealedWrapper:
         self._tapes: dict[Any, list[Tape]] = {}  # several where values that it reads decide
         self._moving: dict[Any, _Moving] = {}  # by what calls have but their numbers
         self._learned: dict[Any, _Learned] = {}  # by kind
+        self._looked: dict[Any, None] = {}  # calls that a guest was, or will be, asked for beside the program
         self._mistaken = ""
         self._reads = _Reads.of(schema)
         self._beyond = reaches_beyond(schema.name)
         self._outs = {p.name for p in given if p.written and p.keyword_only}
         self._store = sealer.store(source)
+        self._overload = schema.name
         self.__signature__ = signature_of(source)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Make a call. Raises what the wrapper raises of arguments, else GuestFailed."""
         if self._mistaken:
+            self._sealer.told(self._mistaken)
             raise GuestFailed(self._mistaken)
         try:
             call = Call(args, kwargs)
@@ -313,12 +349,23 @@ class SealedWrapper:
         except (OverflowError, struct.error):  # no number of the narrow format that the wrapper has made of it
             return None
         learned.used += 1
-        if learned.due():
-            self._sealer.study.want(LATER, lambda: self._look_again(call.template, call.numbers, tape))
+        self._sealer.foretold += 1
+        self._want_looks(call, tape, learned.due())
         if learned.used == 1:
             self._look_ahead(call.template, call.numbers, moving.numbers)
         moving.numbers = call.numbers
         return tape
+
+    def _want_looks(self, call: Call, foretold: Tape, due: bool) -> None:
+        """Have guests asked, beside the program, for what was done as a pattern has it; once for the same call."""
+        study, template, numbers = self._sealer.study, call.template, call.numbers
+        if due:
+            study.want(LAST, lambda: self._look_again(template, numbers, foretold))
+        if call.key not in self._looked and study.waiting < MOST_BEHIND:
+            self._looked[call.key] = None
+            if len(self._looked) > KEPT:
+                self._looked.pop(next(iter(self._looked)))
+            study.want(LATER, lambda: self._look_beside(template, numbers, foretold))
 
     def _prove(self, call: Call, tape: Tape) -> None:
         """Compare what a guest has done with what a pattern foretells that is not proved yet."""
@@ -373,13 +420,28 @@ class SealedWrapper:
             return
         except Exception:
             right = False
+        self._looked_at(template, numbers, right)
+
+    def _look_beside(self, template: Template, numbers: list[Number], foretold: Tape) -> None:
+        """Ask the guest that goes on, which takes two milliseconds and not sixty; it may know of some calls before."""
+        try:
+            right = not self._sealer.witnesses.contradict(self._source, template.request(numbers), foretold)[0]
+        except (CallFailed, JudgeFault):
+            return
+        except Exception:
+            right = False
+        self._looked_at(template, numbers, right)
+
+    def _looked_at(self, template: Template, numbers: list[Number], right: bool) -> None:
+        self._sealer.looked_at += 1
         if not right:
             self._store.drop_pattern(template.kind(numbers))
             told = ", ".join(f"{number:.9g}" for number in numbers)
             self._mistaken = (
-                f"a call with {told} was done as calls with other numbers are, and does something else; results since "
-                'may be wrong: use sealed="strict", which asks for every number'
+                f"{self._overload}: a call with {told} was done as calls with other numbers are, and does something "
+                'else; results since may be wrong: use sealed="strict", which asks for every number'
             )
+            self._sealer.mistaken(self._mistaken)
 
 
 def signature_of(source: str) -> inspect.Signature:

@@ -9,8 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
-NOW, SOON, LATER = range(3)
-"""What a call has just had to wait for; what the next ones may; what was done and is looked at again."""
+NOW, SOON, LATER, LAST = range(4)
+"""What a call has just had to wait for; what the next ones may; what was done and is looked at again; once more."""
 MOST_WAITING = 4096
 Job = Callable[[], None]
 
@@ -21,6 +21,7 @@ class Study:
     def __init__(self) -> None:
         self._jobs: queue.PriorityQueue[tuple[int, int, Job | None]] = queue.PriorityQueue()
         self._numbers = itertools.count()
+        self._left = [0] * (LAST + 1)
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._closed = False
@@ -30,28 +31,36 @@ class Study:
         with self._lock:
             if self._closed or self._jobs.qsize() > MOST_WAITING:
                 return
+            self._left[when] += 1
             self._jobs.put((when, next(self._numbers), job))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="bringup-study", daemon=True)
                 self._thread.start()
 
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait."""
+        return self._jobs.qsize()
+
     def _work(self) -> None:
         while True:
-            _, _, job = self._jobs.get()
+            when, _, job = self._jobs.get()
             try:
                 if job is None or self._closed:
                     return
                 with contextlib.suppress(Exception):
                     job()
             finally:
-                self._jobs.task_done()
+                if job is not None:
+                    with self._lock:
+                        self._left[when] -= 1
 
-    def settle(self, seconds: float = 60.0) -> None:
-        """Wait until nothing is left to do; raises TimeoutError."""
+    def settle(self, seconds: float = 60.0, until: int = LAST) -> None:
+        """Wait until nothing is left to do of what is wanted so soon or sooner; raises TimeoutError."""
         deadline = time.monotonic() + seconds
-        while self._jobs.unfinished_tasks:
+        while left := sum(self._left[when] for when in range(until + 1)):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{self._jobs.unfinished_tasks} jobs after {seconds:g} s")
+                raise TimeoutError(f"{left} jobs after {seconds:g} s")
             time.sleep(0.01)
 
     def close(self) -> None:

@@ -318,7 +318,13 @@ class Enabled:
         served = {name: count for name, count in sorted(self.calls().items()) if count}
         lines = [f"{sum(served.values())} calls of {len(served)} kernels of {self.library.path}"]
         if self.sealer is not None:
-            lines.append(f"sealed: {self.sealer.asked} calls asked a guest, {self.sealer.repeated} ran a kept tape")
+            sealer = self.sealer
+            lines.append(f"sealed: {sealer.asked} calls asked a guest, {sealer.repeated} ran a kept tape")
+            if sealer.foretold:
+                lines.append(
+                    f"{sealer.foretold} of these with numbers that no call had before, as patterns foretell; guests "
+                    f"were asked for {sealer.looked_at} beside the program, and agree unless an error says otherwise"
+                )
             if self.unsealable:
                 lines.append(
                     f"not served, since they call operators, which sealed kernels cannot: {', '.join(self.unsealable)}"
