@@ -116,6 +116,11 @@ ARGUMENTS = (
     Kind("options", number=4),
     Kind("singles", ("a lone 0-d float64 minus 0.0", "a lone 0-d float64 1.5e-40")),
     Kind("singles", (" 0-d float64 1.5e-40",), number=1, dtype="float16"),
+    Kind("singles", ("5e-324 beside integers",), number=1, dtype="int32"),
+    Kind("indices", number=2),
+    Kind("given", number=3),
+    Kind("matrices", ("rows to 11",), number=1),
+    Kind("shapes", ("each of two",)),
 )
 
 # What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.

@@ -18,7 +18,7 @@ from bringup.suites.audit._pool import Pool
 from bringup.suites.audit._spoilt import places, refused, with_value
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, exchanged, given_values, shuffled, turns
-from bringup.suites.audit._vet import raised, run, small_result
+from bringup.suites.audit._vet import dense_results, raised, run, small_result
 
 _OPERANDS = (3, True, 0.5, -2)
 _LARGEST = 1 << 14  # elements of a sample
@@ -32,6 +32,8 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     )
     sources = [_operands(subject), *(_limits(subject, samples, place) for place in numbers)]
     yield from turns(*sources)
+    for place in numbers:
+        yield from _wrapping(subject, samples, place)
 
 
 def _numbered(subject: Subject) -> list[Sample]:
@@ -85,6 +87,29 @@ def _limits(subject: Subject, samples: list[Sample], place: int | str) -> Iterat
             if _moved(call, number):
                 words = f"argument {place} {name}"
                 yield Draft(words, call, sample.variant, sample.entry, group=words)
+
+
+def _wrapping(subject: Subject, samples: list[Sample], place: int | str) -> Iterator[Draft]:
+    """Yield the limits of int64 beside integers, of which whole numbers are computed: modulo a power of two."""
+    if subject.torch_dtype is not torch.int64:
+        return
+    info = torch.iinfo(torch.int64)
+    for sample in samples:
+        if type(dict(places(sample.call)).get(place)) is not int:
+            continue
+        for name, number in (("smallest", info.min), ("largest", info.max)):
+            call = with_value(sample.call, place, number)
+            if small_result(call) and _is_value(sample.call, place):
+                words = f"argument {place} the {name} int64"
+                yield Draft(words, call, sample.variant, sample.entry, group=words, whole=True)
+
+
+def _is_value(call: Call, place: int | str) -> bool:
+    """Whether results are computed of a number: another one gives others, of the same shape."""
+    one, other = (dense_results(with_value(call, place, number)) for number in (3, 4))
+    if one is None or other is None or [t.shape for t in one[1]] != [t.shape for t in other[1]]:
+        return False
+    return any(not torch.equal(a, b) for a, b in zip(one[1], other[1], strict=True))
 
 
 def _dtype(subject: Subject, call: Call) -> torch.dtype | None:

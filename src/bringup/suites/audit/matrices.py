@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 import torch
 
+from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._pool import Pool, distinct
 from bringup.suites.audit._structure import structured
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged, spread, tensors
 
-_SIZES = (70, 33, 129, 17)
+_SIZES = (70, 33, 129, 17, 11)
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
@@ -25,13 +26,23 @@ def drafts(subject: Subject) -> Iterator[Draft]:
         return
     pool = Pool(subject)
     found = [s for s in distinct(subject) if any(_square(leaf.tensor) for leaf in subject.data(s.call))]
-    for number, sample in enumerate(spread(found, len(_SIZES))):
-        size = _SIZES[number]
+    chosen = spread(found or _others(subject), 4)
+    for number, size in enumerate(_SIZES if chosen else ()):
+        sample = chosen[number % len(chosen)]
         old = next(leaf.tensor.shape[-1] for leaf in subject.data(sample.call) if _square(leaf.tensor))
         grown = pool.resized(sample.call, {old: size})
         new = {leaf.index: _definite(leaf.tensor) for leaf in tensors(grown) if _square(leaf.tensor)}
         if all(leaf.tensor.dtype is subject.torch_dtype for leaf in tensors(grown)):
             yield Draft(f"{old} rows to {size}", exchanged(grown, new), sample.variant, sample.entry, steady=True)
+
+
+def _others(subject: Subject) -> list[Sample]:
+    """Return samples with square matrices for operators that take others, too."""
+    seen: dict[tuple[object, ...], Sample] = {}
+    for sample in subject.samples:
+        if any(_square(leaf.tensor) for leaf in subject.data(sample.call)):
+            seen.setdefault((sample.variant, *(leaf.tensor.dim() for leaf in tensors(sample.call))), sample)
+    return list(seen.values())
 
 
 def _square(tensor: torch.Tensor) -> bool:

@@ -17,6 +17,7 @@ from bringup.suites.audit._layouts import hostile, transposed
 from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._signature import names_of
 from bringup.suites.audit._spoilt import refused
+from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import exchanged, spread
 from bringup.suites.audit._vet import dense_results
@@ -24,6 +25,7 @@ from bringup.suites.audit._vet import dense_results
 # Whatever the five dtypes give can be cast to it. A kernel that has no numbers of it writes their bits, by other code
 # than its usual store; results of integers come there by code of their own.
 DOUBLE = "out= of float64"
+LARGE = "out= of float64, large integers"
 
 # What is made of a tensor of the result, and whether PyTorch raises: None where that is the operator's own rule.
 _WAYS: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor], bool | None], ...] = (
@@ -81,6 +83,26 @@ def drafts(subject: Subject) -> Iterator[Draft]:
                     group=what,
                     wide_out=what == DOUBLE,
                 )
+
+    if subject.torch_dtype is torch.int64 and not (
+        structured(subject.operator) or among("recurrences", subject.operator)  # which leave the range
+    ):
+        for sample in chosen:
+            large = _large(subject, sample)
+            written = _with_out(large, lambda t: hostile(tuple(t.shape), torch.float64))
+            if written is not None and not refused(written):
+                yield Draft(LARGE, written, sample.variant, sample.entry, requires="out", group=LARGE, wide_out=True)
+
+
+def _large(subject: Subject, sample: Sample) -> Sample:
+    """Return the sample with most of its integers so large that float32, and a product of halves, do not hold them."""
+    new = {
+        leaf.index: (leaf.tensor.sign() * torch.randint(1 << 15, 1 << 20, tuple(leaf.tensor.shape))).to(
+            leaf.tensor.dtype
+        )
+        for leaf in subject.data(sample.call)[:1]
+    }
+    return replace(sample, call=exchanged(sample.call, new))
 
 
 def _with_out(sample: Sample, make: Callable[[torch.Tensor], torch.Tensor]) -> Call | None:

@@ -27,6 +27,10 @@ _SCALED: Mapping[str, Mapping[str, float]] = {
     "float32": {"float16": 2.0**17, "int64": 2.0**33},
     "bfloat16": {"float16": 2.0**17, "int64": 2.0**33},
 }
+_PAIRS = {
+    "large values beside small ones": (2.0**17, 2.0**-17),
+    "values next to 1": (1.0004, 1.0004),
+}
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
@@ -36,6 +40,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     """
     yield from turns(_named(subject), _parameters(subject))
     yield from _beyond(subject)
+    yield from _compensated(subject)
 
 
 def _named(subject: Subject) -> Iterator[Draft]:
@@ -76,6 +81,33 @@ def _beyond(subject: Subject) -> Iterator[Draft]:
                 rounded = torch.float16 if name == "float16" else None
                 words = f"dtype={name}, large values"
                 yield Draft(words, call, sample.variant, sample.entry, group=words, rounded=rounded)
+
+
+def _compensated(subject: Subject) -> Iterator[Draft]:
+    """Yield `dtype=float16` for data that it does not hold singly, while it holds what is computed of them.
+
+    Whether data are cast before or afterwards shows in nothing else where results are as large as the data.
+    """
+    if "dtype" not in names_of(subject.operator.signature) or subject.dtype not in _SCALED:
+        return
+    for sample in distinct(subject):
+        data = subject.data(sample.call)[:1]
+        if not data or data[0].tensor.numel() < 2 or among("casts_late", subject.operator):
+            continue
+        for words, (one, other) in _PAIRS.items():
+            flat = torch.full((data[0].tensor.numel(),), one)
+            flat[1::2] = other
+            flat[2 * (flat.numel() // 2) :] = 1.0
+            changed = exchanged(
+                sample.call, {data[0].index: flat.reshape(data[0].tensor.shape).to(subject.torch_dtype)}
+            )
+            call, late = _with_dtype(changed, torch.float16), dense_results(changed)
+            first = dense_results(call)
+            if late is None or first is None or not _casts_first(call, data[0].index, torch.float16):
+                continue
+            if not alike(first[0], pytree.tree_map(lambda t: t.to(torch.float16), late[0])):
+                what = f"dtype=float16, {words}"
+                yield Draft(what, call, sample.variant, sample.entry, group=what, rounded=torch.float16)
 
 
 def _large(tensor: torch.Tensor, factor: float) -> torch.Tensor:

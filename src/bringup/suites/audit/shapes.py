@@ -37,6 +37,21 @@ def drafts(subject: Subject) -> Iterator[Draft]:
             found = tensors(sample.call)
             for leaf in found if len(found) > 1 else ():
                 yield from _changed(subject, pool, sample, [leaf], change, f"{leaf.place}: {what}")
+    for sample in samples:
+        yield from _both_ways(subject, pool, sample)
+
+
+def _both_ways(subject: Subject, pool: Pool, sample: Sample) -> Iterator[Draft]:
+    """Two tensors of one shape, each broadcast along another dimension, the second one transposed besides."""
+    data = subject.data(sample.call)
+    if len(data) != 2 or data[0].tensor.shape != data[1].tensor.shape or data[0].tensor.dim() < 2:
+        return
+    one, other = data
+    first = pool.like(one, (2, 1, 1))
+    second = pool.like(other, (4, 3)).mT
+    call = exchanged(sample.call, {one.index: first, other.index: second})
+    words = "each of two tensors broadcast"
+    yield Draft(words, call, sample.variant, sample.entry, group=words)
 
 
 def _changed(

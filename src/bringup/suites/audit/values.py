@@ -17,6 +17,7 @@ from bringup.suites.audit._tree import Leaf, exchanged, given_values, spread, te
 from bringup.suites.audit._vet import run
 
 LARGEST = "the largest finite numbers"
+NEIGHBOURS = "numbers that differ by the last bit"
 Fill = Callable[[torch.Tensor], torch.Tensor]  # from ordinary values to those of the case, same shape and dtype
 
 
@@ -43,6 +44,17 @@ def drafts(subject: Subject) -> Iterator[Draft]:
             with seeded(seed_of(subject.seed, subject.operator.name, "audit.values.largest", subject.dtype)):
                 found = list(_filled(subject, pool, max(chosen, key=_elements), LARGEST, _largest))
             yield from (draft for draft in found if _computes_nothing(draft.call))
+        if not again and subject.torch_dtype.is_floating_point:
+            yield from _next_to_another(subject, pool, chosen)
+
+
+def _next_to_another(subject: Subject, pool: Pool, chosen: list[Sample]) -> Iterator[Draft]:
+    """Yield neighbours for the largest sample and for one of each other variant, where nothing is computed of them."""
+    with seeded(seed_of(subject.seed, subject.operator.name, "audit.values.neighbours", subject.dtype)):
+        for sample in [max(chosen, key=_elements), *_other_forms(subject, chosen)]:
+            for draft in _filled(subject, pool, sample, NEIGHBOURS, _neighbours):
+                if _computes_nothing(draft.call):
+                    yield draft
 
 
 def _other_forms(subject: Subject, chosen: list[Sample]) -> list[Sample]:
@@ -70,6 +82,14 @@ def _fills(subject: Subject) -> Iterator[tuple[str, Fill]]:
     yield "ascending", lambda tensor: tensor.reshape(-1).sort().values.reshape(tensor.shape)
     yield "few different values", _repeated
     yield "descending", lambda tensor: tensor.reshape(-1).sort(descending=True).values.reshape(tensor.shape)
+
+
+def _neighbours(tensor: torch.Tensor) -> torch.Tensor:
+    """The number below 2 and the next three above, of either sign: what is chosen of them is exactly one."""
+    step = torch.finfo(tensor.dtype).eps * 2
+    values = torch.tensor([2 - step / 2, 2 + step, 2 + 2 * step, 2 + 3 * step], dtype=torch.float64)
+    drawn = values[torch.randint(0, 4, tuple(tensor.shape))] * (torch.randint(0, 2, tuple(tensor.shape)) * 2 - 1)
+    return drawn.to(tensor.dtype)
 
 
 def _largest(tensor: torch.Tensor) -> torch.Tensor:
