@@ -103,14 +103,17 @@ class Caller:
         self._lock = threading.RLock()
         self._finalizer: Any = None
 
-    def call(self, source: str, request: dict[str, Any], device: Device) -> dict[str, Any]:
+    def call(
+        self, source: str, request: dict[str, Any], device: Device, seconds: float | None = None
+    ) -> dict[str, Any]:
         """Load a module in a fresh process and call its `wrapper` once; return what the guest says of it.
 
-        `request` has `args` and `kwargs` as `encode` makes them, and `bases` and `sizes` of their storages. Raises
-        CallFailed, and JudgeFault where no processes can be had.
+        `request` has `args` and `kwargs` as `encode` makes them, and `bases` and `sizes` of their storages;
+        `seconds`: that the call may take, if fewer than the limit. Raises CallFailed, and JudgeFault where no
+        processes can be had.
         """
         with self.session(source, device) as session:
-            return session.call(request)
+            return session.call(request, seconds=seconds)
 
     def session(self, source: str, device: Device) -> Session:
         """Load a module in a fresh process, which may be asked for several calls. Raises as `call` does."""
@@ -303,13 +306,16 @@ class Session:
             self._guest.__exit__()
             self._stream.close()
 
-    def call(self, request: dict[str, Any], device: Device | None = None) -> dict[str, Any]:
+    def call(
+        self, request: dict[str, Any], device: Device | None = None, seconds: float | None = None
+    ) -> dict[str, Any]:
         """Call the wrapper; return what the guest says of it, or of the module where that cannot be loaded.
 
-        `request` as for `Caller.call`; `device`: what does the commands from now on. Raises CallFailed, after which
-        only `close` is left.
+        `request` and `seconds` as for `Caller.call`; `device`: what does the commands from now on. Raises CallFailed,
+        after which only `close` is left.
         """
-        stream, seconds = self._stream, self._limits.case_seconds
+        stream, limit = self._stream, self._limits.case_seconds
+        seconds = limit if seconds is None else min(seconds, limit)
         if device is not None:
             stream.device = device
         stream.seconds = 0.0

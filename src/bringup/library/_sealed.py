@@ -13,13 +13,14 @@ import ast
 import atexit
 import contextlib
 import inspect
+import multiprocessing.util
 import os
 import random
 import struct
 import sys
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +43,10 @@ from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
 
 LOOKED_AT = 1 / 64  # of the calls that are foretold: at least so many are looked at again by a new guest
-MOST_BEHIND = 2048  # looks that wait; where there are so many a call is looked at by chance alone
-LOOKED_SECONDS = 5.0  # that looks which are left may take at the end
+CREDIT = 32  # looks at foretold calls of one kernel that are due; with so many a guest is asked instead of a pattern
+PATIENCE = 0.05  # seconds that a call waits before that
+LOOKED_SECONDS, AGAIN_SECONDS = 5.0, 1.0  # that looks which are left may take at the end; those of new guests
+LOOK_SECONDS = 15.0  # that a guest may take for a call that nobody waits for
 CHANCE = random.SystemRandom()
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
 KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
@@ -78,6 +81,9 @@ class Sealer:
         self._tidied = self._told = False
         self._waited = 0.0
         self._mistakes: list[str] = []
+        self.closing = False
+        self.unwatched = ""
+        """Why no guest can be asked beside the program; then nothing is foretold."""
         _sealers.add(self)
         if not _sealers_end:
             _sealers_end.append(atexit.register(_end_all))
@@ -91,16 +97,30 @@ class Sealer:
         with contextlib.suppress(ValueError):
             self._mistakes.remove(what)
 
+    def cannot_watch(self, why: str) -> None:
+        """No guest can be had: foretell nothing any more, and say so."""
+        if not self.unwatched and not self.closing:
+            self.unwatched = why
+            print(f"bringup: calls are not foretold any more, for nobody can look at them: {why}", file=sys.stderr)
+
     def settle(self) -> None:
         """Have looks done that are left, for a few seconds, and tell what no call has been told."""
-        with contextlib.suppress(TimeoutError, KeyboardInterrupt):
-            self.study.settle(LOOKED_SECONDS, LATER)
+        with contextlib.suppress(KeyboardInterrupt):
+            self.study.forget(LATER)
+            with contextlib.suppress(TimeoutError):
+                self.study.settle(0 if self.closing else LOOKED_SECONDS, LATER)
+                self.study.settle(AGAIN_SECONDS)
+            if not self.closing and (left := self.study.left(LATER, LATER)):
+                self._mistakes.append(
+                    f"the program ends before {left} of its latest sealed calls have been looked at: they were foretold"
+                )
         while self._mistakes:
             print(f"bringup: {self._mistakes.pop(0)}", file=sys.stderr)
 
     def close(self) -> None:
         """End the processes; tapes stay."""
         self.settle()
+        self.closing = True
         self.study.close()
         self.witnesses.close()
         self.clock.close()
@@ -160,11 +180,11 @@ class Sealer:
         """
         request = template.request(numbers)
         recorder = Recorder(request["sizes"], request["bases"], None, self.kernels, times=list(times))
-        tape = self._recorded(source, request, recorder)
+        tape = self._recorded(source, request, recorder, LOOK_SECONDS)
         return self._agreed(source, request, tape) or tape
 
-    def _recorded(self, source: str, request: dict[str, Any], recorder: Recorder) -> Tape:
-        reply = self.caller.call(source, request, recorder)
+    def _recorded(self, source: str, request: dict[str, Any], recorder: Recorder, seconds: float | None = None) -> Tape:
+        reply = self.caller.call(source, request, recorder, seconds)
         if "error" in reply and not recorder.error:
             raise _raised(reply)
         if "result" not in reply:
@@ -179,6 +199,20 @@ _sealers_end: list[Any] = []
 def _end_all() -> None:
     for sealer in list(_sealers):
         sealer.settle()
+
+
+class _Children:
+    """What `multiprocessing` remembers through a fork: its children run none of what `atexit` knows."""
+
+
+_children = _Children()
+
+
+def _at_the_end_of_a_child(_: object) -> None:
+    multiprocessing.util.Finalize(None, _end_all, exitpriority=100)
+
+
+multiprocessing.util.register_after_fork(_children, _at_the_end_of_a_child)
 
 
 def _in_child() -> None:
@@ -342,7 +376,7 @@ class SealedWrapper:
         """The tape of a call whose numbers no call had, where it is known; further ones are looked into."""
         moving = self._moving.get(call.template.key)
         learned = self._learned.get(call.kind) if moving is not None else None
-        if moving is None or learned is None or learned.known is None:
+        if moving is None or learned is None or learned.known is None or not self._watched():
             return None
         try:
             tape = learned.known.filled(call.numbers)
@@ -356,16 +390,20 @@ class SealedWrapper:
         moving.numbers = call.numbers
         return tape
 
+    def _watched(self) -> bool:
+        """Whether looks keep up with what is foretold: there are never more calls that nobody has looked at."""
+        return not self._sealer.unwatched and self._sealer.study.keeps_up(self, CREDIT, PATIENCE)
+
     def _want_looks(self, call: Call, foretold: Tape, due: bool) -> None:
         """Have guests asked, beside the program, for what was done as a pattern has it; once for the same call."""
         study, template, numbers = self._sealer.study, call.template, call.numbers
         if due:
-            study.want(LAST, lambda: self._look_again(template, numbers, foretold))
-        if call.key not in self._looked and study.waiting < MOST_BEHIND:
+            study.want(LAST, lambda: self._look_again(template, numbers, foretold), self)
+        if call.key not in self._looked:
             self._looked[call.key] = None
             if len(self._looked) > KEPT:
                 self._looked.pop(next(iter(self._looked)))
-            study.want(LATER, lambda: self._look_beside(template, numbers, foretold))
+            study.want(LATER, lambda: self._look_beside(template, numbers, foretold), self)
 
     def _prove(self, call: Call, tape: Tape) -> None:
         """Compare what a guest has done with what a pattern foretells that is not proved yet."""
@@ -412,34 +450,42 @@ class SealedWrapper:
             self._learn(template, following)
 
     def _look_again(self, template: Template, numbers: list[Number], foretold: Tape) -> None:
-        """Ask a guest after all: what was foretold must have been right."""
+        """Ask a new guest after all: what was foretold must have been right."""
         times = self._moving[template.key].times if template.key in self._moving else ()
-        try:
-            right = differences(foretold, self._sealer.rehearse(self._source, template, numbers, times)) == []
-        except (CallFailed, JudgeFault):  # the guests have ended
-            return
-        except Exception:
-            right = False
-        self._looked_at(template, numbers, right)
+        self._look(template, numbers, foretold, lambda: self._sealer.rehearse(self._source, template, numbers, times))
 
     def _look_beside(self, template: Template, numbers: list[Number], foretold: Tape) -> None:
         """Ask the guest that goes on, which takes two milliseconds and not sixty; it may know of some calls before."""
-        try:
-            right = not self._sealer.witnesses.contradict(self._source, template.request(numbers), foretold)[0]
-        except (CallFailed, JudgeFault):
-            return
-        except Exception:
-            right = False
-        self._looked_at(template, numbers, right)
 
-    def _looked_at(self, template: Template, numbers: list[Number], right: bool) -> None:
+        def again() -> Tape:
+            request = template.request(numbers)
+            other, instead = self._sealer.witnesses.contradict(self._source, request, foretold, LOOK_SECONDS)
+            if other:
+                raise GuestFailed(other)
+            return instead or foretold
+
+        self._look(template, numbers, foretold, again)
+
+    def _look(self, template: Template, numbers: list[Number], foretold: Tape, again: Callable[[], Tape]) -> None:
+        """Have the call made again. A guest that ends, or does not answer, has not agreed."""
+        try:
+            wrong = "" if differences(foretold, again()) == [] else "does something else"
+        except JudgeFault as fault:
+            self._sealer.cannot_watch(str(fault))
+            return
+        except CallFailed as failed:
+            wrong = f"ends its guest, or gets no answer ({str(failed).splitlines()[0][:200]})"
+        except Exception:
+            wrong = "does something else"
+        if self._sealer.closing:
+            return
         self._sealer.looked_at += 1
-        if not right:
+        if wrong and not self._mistaken:
             self._store.drop_pattern(template.kind(numbers))
             told = ", ".join(f"{number:.9g}" for number in numbers)
             self._mistaken = (
-                f"{self._overload}: a call with {told} was done as calls with other numbers are, and does something "
-                'else; results since may be wrong: use sealed="strict", which asks for every number'
+                f"{self._overload}: a call with {told} was done as calls with other numbers are, and {wrong}; "
+                'results since may be wrong: use sealed="strict", which asks for every number'
             )
             self._sealer.mistaken(self._mistaken)
 

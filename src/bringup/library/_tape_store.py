@@ -66,7 +66,9 @@ class TapeStore:
         return [tape for tape in made if tape is not None]
 
     def pattern(self, kind: object) -> Pattern | None:
-        """What the calls of a kind have in common."""
+        """What the calls of a kind have in common; None where one was wrong once, whoever has written after that."""
+        if self.was_wrong(kind):
+            return None
         for told in self._read(f"kind {kind!r}")[-1:]:
             tape = self._made(told)
             return None if tape is None else Pattern(tape, tuple(Lane(*one) for one in told["lanes"]))
@@ -83,7 +85,7 @@ class TapeStore:
 
     def drop_pattern(self, kind: object) -> None:
         """Note that a pattern was wrong: calls of this kind have nothing in common."""
-        self._add(f"kind {kind!r}", {"wrong": True})
+        self._add(f"kind {kind!r}", {"wrong": True}, always=True)
 
     def was_wrong(self, kind: object) -> bool:
         """Whether a pattern of this kind was."""
@@ -114,7 +116,7 @@ class TapeStore:
                 continue
         return found
 
-    def _add(self, name: str, told: dict[str, Any]) -> None:
+    def _add(self, name: str, told: dict[str, Any], always: bool = False) -> None:
         if self._path is None:
             return
         text = json.dumps({"of": _digest(name), **told}).encode()
@@ -126,7 +128,7 @@ class TapeStore:
             # In one piece, so that lines of two processes do not mix.
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                if os.fstat(descriptor).st_size < MOST_FILE:
+                if always or os.fstat(descriptor).st_size < MOST_FILE:
                     os.write(descriptor, line)
             finally:
                 os.close(descriptor)

@@ -14,11 +14,13 @@ A guest without any must then do as the first one.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import random
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,39 +48,69 @@ class Witnesses:
     def __init__(self, caller: Caller, kernels: Kernels) -> None:
         self._caller, self._kernels = caller, kernels
         self._kept: OrderedDict[str, _Witness] = OrderedDict()
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # for the list alone: a guest that does not answer holds up its own kernel
         self._used = 0.0
         self._timer: threading.Timer | None = None
 
-    def contradict(self, source: str, request: dict[str, Any], tape: Tape) -> tuple[str, Tape | None]:
+    def contradict(
+        self, source: str, request: dict[str, Any], tape: Tape, seconds: float | None = None
+    ) -> tuple[str, Tape | None]:
         """What a guest that has made other calls does otherwise in this one; "" for nothing.
 
-        Also the tape that counts in the place of this one, None where this one does. Raises CallFailed, JudgeFault.
+        Also the tape that counts in the place of this one, None where this one does. `seconds`: what each of its calls
+        may take. Raises CallFailed, JudgeFault.
         """
-        with self._lock:
-            self._used = time.monotonic()
-            for last in (False, True):
-                witness = self._of(source)
+        for last in (False, True):
+            with self._of(source) as witness:
                 try:
-                    return witness.contradiction(request, tape)
+                    return witness.contradiction(request, tape, seconds)
                 except CallFailed:  # it has made other calls: this one need not be what ended it
-                    self._drop(source)
+                    self._drop(source, witness)
                     if last:
                         raise
         raise AssertionError("unreachable")
 
-    def _of(self, source: str) -> _Witness:
-        if source not in self._kept:
-            while len(self._kept) >= KEPT:
-                self._drop(next(iter(self._kept)))
-            self._kept[source] = _Witness(lambda recorder: self._caller.session(source, recorder), self._kernels)
-            if self._timer is None:
-                self._wait(IDLE_SECONDS)
-        self._kept.move_to_end(source)
-        return self._kept[source]
+    @contextlib.contextmanager
+    def _of(self, source: str) -> Iterator[_Witness]:
+        """A kernel's witness, for this thread alone."""
+        while True:
+            with self._lock:
+                self._used = time.monotonic()
+                if source not in self._kept:
+                    self._make_room()
+                    begin = functools.partial(self._caller.session, source)
+                    self._kept[source] = _Witness(begin, self._kernels)
+                    if self._timer is None:
+                        self._wait(IDLE_SECONDS)
+                self._kept.move_to_end(source)
+                witness = self._kept[source]
+            with witness.lock:
+                if self._kept.get(source) is witness:  # else it was closed meanwhile
+                    yield witness
+                    return
 
-    def _drop(self, source: str) -> None:
-        self._kept.pop(source).close()
+    def _make_room(self) -> None:
+        """End those that have made a call longest ago, until there are few enough; those at work stay."""
+        for source, witness in list(self._kept.items()):
+            if len(self._kept) < KEPT:
+                return
+            self._end(source, witness)
+
+    def _end(self, source: str, witness: _Witness) -> bool:
+        """End a witness, unless it is at work."""
+        if not witness.lock.acquire(blocking=False):
+            return False
+        try:
+            self._drop(source, witness)
+        finally:
+            witness.lock.release()
+        return True
+
+    def _drop(self, source: str, witness: _Witness) -> None:
+        with self._lock:
+            if self._kept.get(source) is witness:
+                del self._kept[source]
+        witness.close()
 
     def _wait(self, seconds: float) -> None:
         self._timer = threading.Timer(seconds, self._look)
@@ -93,17 +125,23 @@ class Witnesses:
                 return
             if left > 0:
                 self._wait(left)
+            elif not self._end_all():
+                self._wait(IDLE_SECONDS)
             else:
-                self.close()
+                self._timer = None
+
+    def _end_all(self) -> bool:
+        ended = [self._end(source, witness) for source, witness in list(self._kept.items())]
+        return all(ended)
 
     def close(self) -> None:
-        """End all processes; a later call starts them again."""
+        """End all processes, those at work too; a later call starts them again."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-            while self._kept:
-                self._drop(next(iter(self._kept)))
+            for source, witness in list(self._kept.items()):
+                self._drop(source, witness)
 
 
 class _Witness:
@@ -111,6 +149,8 @@ class _Witness:
 
     def __init__(self, begin: Callable[[Recorder], Session], kernels: Kernels) -> None:
         self._begin, self._kernels = begin, kernels
+        self.lock = threading.Lock()
+        self._seconds: float | None = None
         self._session: Session | None = None
         self._launchers: dict[int, Any] = {}
         self._chance = random.Random()
@@ -120,14 +160,18 @@ class _Witness:
         if self._session is not None:
             self._session.close()
 
-    def contradiction(self, request: dict[str, Any], tape: Tape) -> tuple[str, Tape | None]:
+    def contradiction(
+        self, request: dict[str, Any], tape: Tape, seconds: float | None = None
+    ) -> tuple[str, Tape | None]:
         """What it does otherwise than the tape has it, "" for nothing, and the tape that counts instead, if any."""
+        self._seconds = seconds
         if self._session is None:
             self._others(request, tape.times)
         other, trials, _ = self._other(request, tape)
         if not other or trials >= len(tape.times):
             return other, None
         second, third = (_Witness(self._begin, self._kernels) for _ in range(2))
+        second._seconds = third._seconds = seconds
         try:
             second._others(request, tape.times, 1, of_small_sizes)
             other, trials, again = second._other(request, tape)
@@ -190,7 +234,7 @@ class _Witness:
         )  # fmt: skip
         if self._session is None:
             self._session = self._begin(recorder)
-        return request, recorder, self._session.call(request, recorder)
+        return request, recorder, self._session.call(request, recorder, self._seconds)
 
 
 def _apart(request: dict[str, Any]) -> dict[str, Any]:
