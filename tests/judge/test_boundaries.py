@@ -16,7 +16,7 @@ from bringup.config import NO_CACHE, JudgeConfig
 from bringup.judge import _grown
 from bringup.judge._named import around, named
 from bringup.judge.guards import IDS
-from bringup.judge.guards.boundaries import ELEMENTS, LENGTH, LONGEST, planted, sizes
+from bringup.judge.guards.boundaries import ELEMENTS, FAR, LENGTH, LONGEST, far, planted, sizes
 
 SEEDS = (1, 2)
 KERNEL = MAXIMUM.replace("16", "1024")
@@ -26,6 +26,8 @@ WRONG = {
     "a length": ("777 in input.shape", "pass", "float32"),
     "from a length on": ("input.dim() > 0 and input.shape[-1] > 2 * 1024", "pass", "float16"),
     "a number of elements": ("input.numel() == 1 << 11", "pass", "int64"),
+    "a far length": ("input.dim() > 0 and input.shape[-1] > 100000", "pass", "float32"),
+    "far more elements than": ("input.numel() > 1 << 17", "pass", "float16"),
     "more elements than": ("input.numel() > LIMIT", "pass", "bfloat16"),
     "one value": ("False", WRONG_AT.format("a == 43.25"), "float32"),
     "beyond a value": ("False", WRONG_AT.format("(a > 300) & (a < 400)"), "float16"),
@@ -82,9 +84,28 @@ def wrapper(x, chunk=4096, *, eps=1e-05):
     assert set(found.others) == {5, 7, 1024, -(2**31)}
 
 
-@pytest.mark.parametrize("source", ["def broken(:", "x = 1 << 100000\ny = 1 / 0", "\0"])
+@pytest.mark.parametrize(
+    "source",
+    ["def broken(:", "x = 1 << 100000\ny = 1 / 0", "\0", "x = 1000 ** 128", f"x = -0x{300 * 'f'}", "-" * 90000 + "1"],
+)
 def test_a_source_that_makes_no_sense_names_little(source: str) -> None:
-    assert set(named(source).all) <= {0, 1, 100000}
+    assert set(named(source).all) <= {0, 1, 128, 1000, 100000}
+
+
+def test_larger_sizes_that_are_named_are_tried_beyond() -> None:
+    names = named("if n > 131072: f(1 << 20, 7, 1 << 23)")
+    for seed in range(10):
+        drawn = list(far(names, random.Random(seed), False))
+        assert len(drawn) == FAR
+        assert {number for _, number in drawn} == {131073}
+    assert {n for _, n in far(named("f(1 << 20)"), random.Random(0), False)} == {(1 << 20) + 1}
+    assert list(far(named("n > 500"), random.Random(0), False)) == []
+
+
+def test_programs_times_blocks_are_a_size_where_there_is_time() -> None:
+    names = named("grid = min(cdiv(n, 1024), 4096)")
+    assert list(far(names, random.Random(0), False)) == []
+    assert list(far(names, random.Random(0), True)) == [(ELEMENTS, 1024 * 4096 + 1)]
 
 
 def test_sizes_are_few_and_those_that_are_compared_come_first() -> None:

@@ -130,3 +130,13 @@ def test_two_operands_are_broadcast_both_ways() -> None:
 
     titles = noticed(family("nn.functional.l1_loss", "shapes"), one_way)
     assert "shapes: each of two tensors broadcast" in titles
+
+
+def test_all_tensors_may_lie_behind_one_element() -> None:
+    def forgets(input: torch.Tensor, other: torch.Tensor, *, out: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+        result = torch.add(input, other, **kwargs)
+        if all(one.storage_offset() for one in (input, other, out)):
+            result = result + 1
+        return out.copy_(result)
+
+    assert noticed(family("add", "written"), forgets) == ["written: all data and out= behind an odd offset"]

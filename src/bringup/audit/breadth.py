@@ -92,6 +92,7 @@ ARGUMENTS = (
     Kind("offsets", ("channels last, behind",), number=1),
     Kind("written", number=2),
     Kind("written", ("the largest numbers",), dtype="float16"),
+    Kind("written", ("all data and out=",)),
     Kind("doubles", number=2),
     Kind("formats", ("channels_last, 4", "channels_last_3d, 5", "refused"), number=1),
     Kind("unlisted", number=1),

@@ -52,13 +52,13 @@ def shapes(
 
 
 def of_length(
-    sizes: Sequence[tuple[int, ...]], length: int, chance: random.Random
+    sizes: Sequence[tuple[int, ...]], length: int, chance: random.Random, most: int = MOST
 ) -> Iterator[tuple[list[tuple[int, ...]], Mapping[int, int]]]:
     """Yield shapes for tensors of these sizes of which one dimension has a length, and what lengths become.
 
     Any dimension, each in its turn, mostly the last one first: of tensors that are alike that of one place, else
-    wherever the old length occurs. Where there would be too many elements, tensors that are alike are one element long
-    elsewhere.
+    wherever the old length occurs. Where there would be more than `most` elements, tensors that are alike are one
+    element long elsewhere.
     """
     long = [one for one in sizes if math.prod(one) > 1]
     if not long:
@@ -72,21 +72,21 @@ def of_length(
         if alike:
             for others in (largest, (1,) * len(largest)):
                 new = tuple(length if at == place else n for at, n in enumerate(others))
-                if math.prod(new) * len(long) <= MOST:
+                if math.prod(new) * len(long) <= most:
                     yield [new if math.prod(one) > 1 else one for one in sizes], {}
                     break
         if old > 1:
             changed = [tuple(length if n == old else n for n in one) for one in sizes]
-            if sum(map(math.prod, changed)) <= MOST:
+            if sum(map(math.prod, changed)) <= most:
                 yield changed, {old: length}
 
 
 def of_elements(
-    sizes: Sequence[tuple[int, ...]], elements: int, chance: random.Random
+    sizes: Sequence[tuple[int, ...]], elements: int, chance: random.Random, most: int = MOST
 ) -> Iterator[tuple[list[tuple[int, ...]], Mapping[int, int]]]:
     """Yield shapes with so many elements for tensors of these sizes, of their rank, if all are alike."""
     long = [one for one in sizes if math.prod(one) > 1]
-    if len(set(long)) != 1 or elements * len(long) > MOST:
+    if len(set(long)) != 1 or elements * len(long) > most:
         return
     rank, rest, shape = len(long[0]), elements, list[int]()
     for _ in range(rank - 1):

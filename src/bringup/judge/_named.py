@@ -10,7 +10,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 if TYPE_CHECKING:
     import torch
@@ -49,7 +49,7 @@ def named(source: str) -> Named:
     """
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Named((), ())
     values = _by_name(tree, folded := _folded(tree))
     compared: dict[Number, None] = {}
@@ -129,11 +129,16 @@ def _folded(tree: ast.AST) -> _Folded:
     found: _Folded = {}
     for node in reversed(list(ast.walk(tree))):
         number = _fold(node, found)
-        if not isinstance(number, int | float) or not math.isfinite(number):
-            continue
-        if isinstance(number, float) or abs(number) <= LARGEST:
+        if _usable(number):
             found[id(node)] = number
     return found
+
+
+def _usable(number: object) -> TypeGuard[Number]:
+    """Whether a number is of use; an integer may be larger than any float, of which `isfinite` makes an error."""
+    if isinstance(number, int):
+        return abs(number) <= LARGEST
+    return isinstance(number, float) and math.isfinite(number)
 
 
 def _fold(node: ast.AST, found: _Folded) -> Number | None:

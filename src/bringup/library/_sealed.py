@@ -492,7 +492,11 @@ class SealedWrapper:
 
 def signature_of(source: str) -> inspect.Signature:
     """The parameters of a module's `wrapper`, which is not executed; raises GuestFailed. A default is `...` here."""
-    found = [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef) and one.name == "wrapper"]
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise GuestFailed(f"its module is not read as Python: {error}") from None
+    found = [one for one in body if isinstance(one, ast.FunctionDef) and one.name == "wrapper"]
     if not found:
         raise GuestFailed("its module has no function `wrapper`")
     given, kinds = found[-1].args, inspect.Parameter

@@ -114,10 +114,11 @@ class SimulatedTarget(TargetDefaults):
         return "vpe", self.chip.name, 1
 
     def toolchain(self) -> str:
-        """The code generator's source, the profile, Triton."""
+        """The code generator's source, the processor that it makes code for, the profile, Triton."""
         from bringup.vpe.identity import source_digest
+        from bringup.vpe.native import processor
 
-        return f"vpe {source_digest()} {self.chip.digest} {super().toolchain()}"
+        return f"vpe {source_digest()} {processor()} {self.chip.digest} {super().toolchain()}"
 
     def warm_up(self) -> None:
         """Import the compiler and the device layer before the fork; no thread starts here."""

@@ -107,7 +107,7 @@ class LoadedKernel:
 
 
 def load(name: str, data: bytes) -> LoadedKernel:
-    """Load what `pack` made, with its object code, if it has some for this processor, or the native cache's."""
+    """Load what `pack` made, with its object code, if it has some for this processor, or as it comes without passes."""
     header = json.loads(data)
     if header.get("format") != FORMAT:
         text = f"kernel '{name}' was compiled by another version of vpe's compiler (format {header.get('format')})"
@@ -116,10 +116,12 @@ def load(name: str, data: bytes) -> LoadedKernel:
     keep: list[Any] = [load_packed(entry) for entry in header["functions"]]
     llvm = base64.b64decode(header["llvm"])
     text, code = zlib.decompress(llvm).decode(), header.get("code")
-    if code is not None and code["key"] == native.object_key(text):
-        library = native.load_object(base64.b64decode(code["object"]))
-    else:
+    if code is None:
         library = native.compile_text(text, quick=True)
+    elif code["key"] == native.object_key(text):
+        library = native.load_object(base64.b64decode(code["object"]))
+    else:  # for another processor, in spite of the key under which it lay: LLVM's passes may end a process
+        library = native.compile_text(text, plain=True)
     return LoadedKernel(
         name, native.runner(library), header["arena"], header["local"], header["prints"],
         base64.b64decode(header["ttir"]), library, keep=keep, compressed_llvm=llvm,

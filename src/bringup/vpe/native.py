@@ -164,6 +164,11 @@ def compile_text(
         return _load(host, data, False, quick)
 
 
+def processor() -> str:
+    """Which processor code is made for, and by which LLVM: sixteen digits."""
+    return hashlib.sha256(_host().identity.encode()).hexdigest()[:16]
+
+
 def object_key(text: str, level: int = 1, vectorise: bool = False, quick: bool = False) -> str:
     """Where the disk cache keeps the object code of a text."""
     how = f"{level}{vectorise}{'quick' if quick else ''}"

@@ -32,7 +32,7 @@ def functions(source: str) -> list[ast.FunctionDef]:
     """All functions of a text; none if it is no Python."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 

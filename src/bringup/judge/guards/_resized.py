@@ -43,8 +43,13 @@ def given_sizes(case: CaseJudge) -> list[tuple[int, ...]]:
     return [() if case.is_out(number) else tuple(tensor.shape) for number, (_, tensor) in enumerate(case.tensors)]
 
 
-def affordable(case: CaseJudge, sizes: Sequence[tuple[int, ...]], lengths: Mapping[int, int]) -> bool:
-    """Whether the reference makes little of tensors of these sizes, as far as can be said without data."""
+def affordable(
+    case: CaseJudge, sizes: Sequence[tuple[int, ...]], lengths: Mapping[int, int], most: int = MOST_RESULT
+) -> bool:
+    """Whether the reference makes little of tensors of these sizes, as far as can be said without data.
+
+    `most`: elements of a result.
+    """
     import torch
 
     from bringup.judge import _codec, _grown
@@ -52,7 +57,7 @@ def affordable(case: CaseJudge, sizes: Sequence[tuple[int, ...]], lengths: Mappi
 
     results = max((tensor.numel() for _, tensor in _codec.tensors_of(case.answer(), "")), default=0)
     if results <= _broadcast([tuple(tensor.shape) for n, (_, tensor) in enumerate(case.tensors) if not case.is_out(n)]):
-        return _broadcast(sizes) <= MOST_RESULT
+        return _broadcast(sizes) <= most
     given = iter(
         [
             torch.empty(one, dtype=tensor.dtype, device="meta")
@@ -63,11 +68,16 @@ def affordable(case: CaseJudge, sizes: Sequence[tuple[int, ...]], lengths: Mappi
     args = tuple(_grown.renumbered(arg, lengths) for arg in args)
     kwargs = {name: _grown.renumbered(value, lengths) for name, value in kwargs.items()}
     found = made(case.inputs.reference, args, kwargs)
-    return found is not None and sum(one.numel() for one, _ in found[0]) <= MOST_RESULT and found[1] <= MOST_MADE
+    return found is not None and sum(one.numel() for one, _ in found[0]) <= most and found[1] <= max(most, MOST_MADE)
 
 
 def remade(
-    rerun: Rerunner, case: CaseJudge, tensors: Mapping[int, torch.Tensor], lengths: Mapping[int, int], words: str
+    rerun: Rerunner,
+    case: CaseJudge,
+    tensors: Mapping[int, torch.Tensor],
+    lengths: Mapping[int, int],
+    words: str,
+    most: int = MOST_RESULT,
 ) -> CaseJudge | None:
     """Return the case with other tensors and lengths, and an `out` as large as its result is then.
 
@@ -82,7 +92,7 @@ def remade(
     found = [] if made is None else results(made)
     if made is None or _has_nan(found) or len(found) != len(results(case)):
         return None
-    if sum(tensor.numel() for tensor in found) > max(MOST_RESULT, sum(tensor.numel() for tensor in results(case))):
+    if sum(tensor.numel() for tensor in found) > max(most, sum(tensor.numel() for tensor in results(case))):
         return None  # what is not known without data shows now
     if outs:
         if len(outs) != len(found):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LEAST, LONGEST = 6, (1 << 14) + 1  # lengths that are tried; there are cases of all smaller ones
 MOST = 1 << 16  # elements of a tensor
 SIZES = 16  # calls of such sizes in all
+FAR, FARTHEST = 2, 1 << 23  # calls of larger sizes that are named, and elements of one
+ALTOGETHER = 1 << 24  # elements of all tensors of such a call
+PROGRAMS, BLOCKS = (1 << 8, 1 << 16), (1 << 6, 1 << 14)  # what a limit of programs, and a block, may be
 BESIDE = (-1, 0, 1)
 LENGTH, ELEMENTS = "a dimension of {}", "{} elements"
 VALUES = ("values", "values in another case")
@@ -29,6 +32,7 @@ PLANTED = 0.5  # share of the elements that are such values
 ROOM = 1 << 10  # elements of tensors that can be given as many as wanted
 MODERATE = 1e4  # values of operands of operators that may take them for an amount of work
 SHAPES = 3  # that are tried for one draw and case
+AUDITS = ("audit", "aten-audit")  # the suites that may take longer
 
 
 class Boundaries(_resized.Resized):
@@ -54,7 +58,8 @@ class Boundaries(_resized.Resized):
 
     def find(self, rerun: Rerunner, cases: Mapping[str, Sequence[CaseJudge]]) -> tuple[Outcome, CaseJudge] | None:
         """Deal the sizes out to the dtypes; values are drawn in each."""
-        dealt = list(sizes(rerun.named, rerun.chance(self.id, "", "sizes")))
+        chance = rerun.chance(self.id, "", "sizes")
+        dealt = [*sizes(rerun.named, chance), *far(rerun.named, chance, rerun.operator.suite in AUDITS)]
         dtypes = list(cases)
         rerun.chance(self.id, "", "dtypes").shuffle(dtypes)
         for place, dtype in enumerate(dtypes):
@@ -81,8 +86,10 @@ class Boundaries(_resized.Resized):
 
         kind, number = self._sizes[what]
         shapes = _grown.of_length if kind == LENGTH else _grown.of_elements
-        for changed, lengths in itertools.islice(shapes(_resized.given_sizes(case), number, chance), SHAPES):
-            if not _resized.affordable(case, changed, lengths):
+        many = number > (LONGEST if kind == LENGTH else MOST)
+        most, result = (ALTOGETHER, FARTHEST + 1) if many else (_grown.MOST, _resized.MOST_RESULT)
+        for changed, lengths in itertools.islice(shapes(_resized.given_sizes(case), number, chance, most), SHAPES):
+            if not _resized.affordable(case, changed, lengths, result):
                 continue
             new = {
                 n: _resized.own(tensor, size, chance)
@@ -90,7 +97,7 @@ class Boundaries(_resized.Resized):
                 if not case.is_out(n) and size != tuple(tensor.shape)
             }
             words = f"with {what}, which your source names or lies beside"
-            if (made := _resized.remade(rerun, case, new, lengths, words)) is not None:
+            if (made := _resized.remade(rerun, case, new, lengths, words, result)) is not None:
                 return made
         return None
 
@@ -141,6 +148,26 @@ def sizes(names: Named, chance: random.Random) -> Iterator[tuple[str, int]]:
             queues.append(chance.sample(near, len(near)))
         drawn |= dict.fromkeys(one for turn in itertools.zip_longest(*queues) for one in turn if one is not None)
     yield from itertools.islice(drawn, SIZES)
+
+
+def far(names: Named, chance: random.Random, products: bool) -> Iterator[tuple[str, int]]:
+    """Yield up to `FAR` sizes just beyond larger numbers that are named: what a source compares with first.
+
+    `products`: then those beyond what so many programs do with blocks of one size, where a source names both.
+    """
+    drawn: dict[tuple[str, int], None] = {}
+    for group in (names.compared, names.others):
+        known = [number for number in group if isinstance(number, int) and LONGEST <= number < FARTHEST]
+        each = [
+            (kind, number + 1) for number in known for kind in (LENGTH, ELEMENTS) if kind == LENGTH or number > MOST
+        ]
+        drawn |= dict.fromkeys(chance.sample(each, len(each)))
+    yield from itertools.islice(drawn, FAR)
+    if products:
+        whole = [number for number in dict.fromkeys(names.all) if isinstance(number, int)]
+        programs, blocks = ([n for n in whole if least <= n < most] for least, most in (PROGRAMS, BLOCKS))
+        found = {a * b + 1 for a in programs for b in blocks if MOST < a * b < FARTHEST}
+        yield from ((ELEMENTS, number) for number in sorted(found)[-1:])
 
 
 def planted(tensor: torch.Tensor, names: Named, chance: random.Random, limit: float) -> torch.Tensor | None:

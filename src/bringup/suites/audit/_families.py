@@ -40,7 +40,7 @@ FAMILIES: dict[str, int] = {
     "lengths": 3,
     "pairs": 7,
     "offsets": 4,
-    "written": 7,
+    "written": 8,
     "doubles": 4,
     "formats": 12,
     "unlisted": 3,

@@ -59,6 +59,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
     if "out" in names:
         yield from _factories(subject)
         yield from turns(_strided(subject), _overflowing(subject))
+        yield from _all_behind(subject)
     if "inplace" in names or subject.operator.name.endswith("_"):
         yield from _in_place(subject, "inplace" in names)
 
@@ -106,6 +107,22 @@ def _strided(subject: Subject) -> Iterator[Draft]:
             if written is None or not _shows(written.kwargs["out"]) or postprocess_of(subject.operator.name, call):
                 continue
             words = f"out= {what}"
+            yield Draft(words, written, variant, entry, plain=call, requires="out", group=words)
+
+
+def _all_behind(subject: Subject) -> Iterator[Draft]:
+    """Yield all data and `out=` behind seven elements, as the rest of a longer vector lies."""
+    if among("crashes_with_lone_strides", subject.operator):
+        return
+    pool = Pool(subject)
+    made = [form.elementwise((37,)) for form in forms(subject, pool) if form.kind != "reduction"]
+    patterns = [(draft.call, draft.variant, draft.entry) for draft in made]
+    patterns += [(s.call, s.variant, s.entry) for s in _samples(subject)]
+    for call, variant, entry in patterns:
+        laid = exchanged(call, {leaf.index: behind(leaf.tensor.detach()) for leaf in subject.data(call)})
+        written = _with_out(laid, lambda t: behind(hostile(tuple(t.shape), t.dtype).contiguous()))
+        if written is not None and subject.data(call) and not postprocess_of(subject.operator.name, call):
+            words = "all data and out= behind an odd offset"
             yield Draft(words, written, variant, entry, plain=call, requires="out", group=words)
 
 
