@@ -174,11 +174,20 @@ def test_an_upsampling_of_bytes_moves() -> None:
 def test_of_whole_numbers_each_may_be_the_data(dtype: torch.dtype) -> None:
     square = torch.ones(4, 4, dtype=dtype)
     pivots = torch.tensor([1, 2, 3, 4], dtype=torch.int32)
-    assert asked(lambda x, p: (x.tril(), p.sum()), square, pivots)
-    assert asked(lambda p, x: (p.sum(), x.t()), pivots, square)
+    assert asked(lambda x, p: (x.tril(), p & 1), square, pivots)
+    assert asked(lambda p, x: (p & 1, x.t()), pivots, square)
     assert not asked(lambda x, p: x.index_select(0, p.long() - 1), square, pivots)
     assert not asked(lambda x, y: x * y, square, square.clone())
     assert not asked(lambda x, y: x ^ y, square, square.clone())
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_where_numbers_leave_one_operand_of_several_nothing_moves(dtype: torch.dtype) -> None:
+    """What is computed of several operands is no move because a factor is 0: of floating point it is none, either."""
+    row, square = torch.ones(4, dtype=dtype), torch.ones(4, 4, dtype=dtype)
+    assert not asked(lambda x, a, b: torch.addmm(x, a, b, alpha=0), row, square, square.clone())
+    assert not asked(torch.logical_and, torch.ones(3, 5, dtype=dtype), torch.tensor(True))
+    assert asked(lambda x: x.expand(3, 4) * 1, row)
 
 
 def test_no_polynomial_is_asked() -> None:

@@ -90,9 +90,10 @@ def of_elements(
         return
     rank, rest, shape = len(long[0]), elements, list[int]()
     for _ in range(rank - 1):
-        shape.append(chance.choice([n for n in range(1, FEW + 1) if rest % n == 0]))
+        shape.append(chance.choice([n for n in range(1, FEW + 1) if rest % n == 0]) if most <= MOST else 1)
         rest //= shape[-1]
-    shape.insert(chance.randint(0, rank - 1), rest)
+    # Very many are in one line: what a kernel lays down for each of millions of lines may not fit into memory.
+    shape.insert(chance.randint(0, rank - 1) if most <= MOST else rank - 1, rest)
     yield [tuple(shape) if math.prod(one) > 1 else one for one in sizes], {}
 
 

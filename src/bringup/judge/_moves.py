@@ -34,18 +34,32 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection
     Args:
         inputs: the case; one that is refused or writes into an argument, or has several tensors of floating point,
             says no. Beside one, whole numbers and truth values (pivots) must not matter: where they do (indices), it
-            says no. Where there are only such, each tensor is the data once, and the others stand beside it.
+            says no. Where there are only such, each tensor is the data once, and the others stand beside it;
+            but where PyTorch takes several of floating point in their place, it says no as well.
         results: its right results.
         outs: keyword arguments that it only writes. The reference gets others in their place.
     """
     asked = {key: value for key, value in inputs.kwargs.items() if key not in outs}
     given = [tensor for _, tensor in tensors_of([list(inputs.args), asked], "")]
-    data = [tensor for tensor in given if tensor.is_floating_point()] or given
-    if inputs.raises or inputs.requires or (len(data) > 1 and data is not given):
+    floats = [tensor for tensor in given if tensor.is_floating_point()]
+    if inputs.raises or inputs.requires or len(floats) > 1 or (not floats and _several_data(inputs, given)):
         return False
+    data = floats or given
     return any(
         _moved(inputs, results, outs, source, [tensor for tensor in given if tensor is not source]) for source in data
     )
+
+
+def _several_data(inputs: CaseInputs, given: Sequence[torch.Tensor]) -> bool:
+    """Whether several tensors of whole numbers are data, and not places or counts: they may be of floating point."""
+    tree: Any = [tuple(inputs.args), {name: value for name, value in inputs.kwargs.items() if name != "out"}]
+    for tensor in given:
+        tree = _exchanged(tree, tensor, tensor.to(torch.float32))
+    with contextlib.suppress(Exception), torch.no_grad(), torch.random.fork_rng(devices=[]):
+        if len(given) > 1:
+            inputs.reference(*tree[0], **tree[1])
+            return True
+    return False
 
 
 def _moved(
