@@ -74,7 +74,24 @@ def with_aligned_rows(x):
     return padded
 
 
+def fitting(number, dtype):
+    # PyTorch takes a number only if the dtype that it is multiplied in holds it.
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return
+    if dtype.is_floating_point:
+        if abs(number) > 3.4028234663852886e38 and abs(number) != math.inf:
+            raise RuntimeError("value cannot be converted to type float without overflow")
+    elif dtype != torch.bool:
+        # Whole numbers below zero are taken for unsigned ones as well: they wrap.
+        limits = torch.iinfo(dtype)
+        low = -limits.max if limits.min == 0 and isinstance(number, int) else limits.min
+        if not low <= number <= limits.max:
+            raise RuntimeError("value cannot be converted to type int without overflow")
+
+
 def wrapper(input, mat1, mat2, out_dtype=None, *, beta=1, alpha=1, out=None):
+    fitting(alpha, input.dtype)
+    fitting(beta, input.dtype)
     if mat1.dim() != 2 or mat2.dim() != 2:
         raise RuntimeError("addmm: mat1 and mat2 must be matrices")
     if mat1.shape[1] != mat2.shape[0]:

@@ -86,7 +86,24 @@ def whole(value, dtype):
     return value
 
 
+def fitting(number, dtype):
+    # PyTorch takes a number only if the dtype that it is multiplied in holds it.
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return
+    if dtype.is_floating_point:
+        if abs(number) > 3.4028234663852886e38 and abs(number) != math.inf:
+            raise RuntimeError("value cannot be converted to type float without overflow")
+    elif dtype != torch.bool:
+        # Whole numbers below zero are taken for unsigned ones as well: they wrap.
+        limits = torch.iinfo(dtype)
+        low = -limits.max if limits.min == 0 and isinstance(number, int) else limits.min
+        if not low <= number <= limits.max:
+            raise RuntimeError("value cannot be converted to type int without overflow")
+
+
 def wrapper(input, batch1, batch2, out_dtype=None, *, beta=1, alpha=1, out=None):
+    fitting(alpha, input.dtype)
+    fitting(beta, input.dtype)
     if batch1.dim() < 2 or batch2.dim() < 3:
         if batch1.dim() < 2 or batch2.dim() < 3:
             raise IndexError("Dimension out of range")

@@ -32,7 +32,23 @@ def aligned(x):
     return x if x.storage_offset() * x.element_size() % 32 == 0 else x.clone()
 
 
+def fitting(number, dtype):
+    # PyTorch takes a number only if the dtype that it is multiplied in holds it.
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return
+    if dtype.is_floating_point:
+        if abs(number) > torch.finfo(dtype).max and abs(number) != math.inf:
+            raise RuntimeError("value cannot be converted to type float without overflow")
+    elif dtype != torch.bool:
+        # Whole numbers below zero are taken for unsigned ones as well: they wrap.
+        limits = torch.iinfo(dtype)
+        low = -limits.max if limits.min == 0 and isinstance(number, int) else limits.min
+        if not low <= number <= limits.max:
+            raise RuntimeError("value cannot be converted to type int without overflow")
+
+
 def wrapper(input, dim, index, source, *, alpha=1, out=None):
+    fitting(alpha, input.dtype)
     sizes = list(input.shape)
     source_sizes = list(source.shape)
     rank = max(len(sizes), 1)

@@ -76,6 +76,7 @@ for name, dtype in (("special.i0e", "bfloat16"), ("signal.windows.nuttall", "flo
 """
 
 
+@pytest.mark.long
 def test_a_gate_has_the_same_cases_on_each_host() -> None:
     """PyTorch's own results differ here between hosts by more than their last bits; no case hangs on them."""
     hosts = ("default", "avx2")

@@ -93,19 +93,20 @@ def test_a_source_that_makes_no_sense_names_little(source: str) -> None:
 
 
 def test_larger_sizes_that_are_named_are_tried_beyond() -> None:
-    names = named("if n > 131072: f(1 << 20, 7, 1 << 23)")
+    names = named("if n > 131072: f(1 << 20, 1 << 21, 7, 1 << 23)")
     for seed in range(10):
         drawn = list(far(names, random.Random(seed), False))
         assert len(drawn) == FAR
-        assert {number for _, number in drawn} == {131073}
-    assert {n for _, n in far(named("f(1 << 20)"), random.Random(0), False)} == {(1 << 20) + 1}
+        assert {number for _, number in drawn} == {196609}
+    several = {number for _, number in far(named("f(1 << 20, 1 << 21)"), random.Random(0), False)}
+    assert several == {(3 << 19) + 1, (3 << 20) + 1}
     assert list(far(named("n > 500"), random.Random(0), False)) == []
 
 
 def test_programs_times_blocks_are_a_size_where_there_is_time() -> None:
     names = named("grid = min(cdiv(n, 1024), 4096)")
     assert list(far(names, random.Random(0), False)) == []
-    assert list(far(names, random.Random(0), True)) == [(ELEMENTS, 1024 * 4096 + 1)]
+    assert list(far(names, random.Random(0), True)) == [(ELEMENTS, 1536 * 4096 + 1)]
 
 
 def test_sizes_are_few_and_those_that_are_compared_come_first() -> None:

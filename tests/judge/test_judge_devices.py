@@ -149,6 +149,7 @@ async def test_no_kernel_makes_a_pointer_of_a_number(pool: Bench) -> None:
         assert "pass the tensors to the launch" in verdict.summary
 
 
+@pytest.mark.long
 async def test_the_wall_clock_is_a_backstop(tmp_path: Path) -> None:
     chip = tmp_path / "chip.yaml"
     chip.write_text("extends: pe64\nname: patient\nlimits: {call_cycles: null}\nnotes: []\n")

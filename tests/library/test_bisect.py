@@ -119,7 +119,7 @@ def test_a_planted_fault_is_found_with_its_first_bad_call(tmp_path: Path) -> Non
     assert "program.py:15: probabilities = torch.softmax" in softmax_row["described"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_kernels_that_are_bad_only_together(tmp_path: Path) -> None:
     """`relu` leaves -1 where the mask is 0, and `mul` keeps negative numbers whatever the mask says."""
     relu = RELU.replace("tl.where(v < 0, 0, v)", "tl.where((v < 0) & (n == 30), -1, v * (v >= 0))")

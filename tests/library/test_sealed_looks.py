@@ -141,8 +141,11 @@ def in_a_child(x: Any, alpha: float) -> None:
     torch.add(x, x, alpha=alpha)
 
 
-def test_a_child_tells_at_its_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_child_tells_at_its_end(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It ends without what `atexit` knows."""
+    monkeypatch.setattr(_sealed, "LOOKED_SECONDS", 60.0)
     with bringup.enable(rare(tmp_path, 0.43753), device="vpe:permissive", sealed=True) as on:
         x = foretelling(on)
         child = multiprocessing.get_context("fork").Process(target=in_a_child, args=(x, dense(0.43753)[0]))

@@ -44,6 +44,7 @@ def own_tapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     "odd",
     [
@@ -78,6 +79,7 @@ def taken(x):
 """
 
 
+@pytest.mark.halved
 @pytest.mark.parametrize(
     "odd",
     [

@@ -128,6 +128,7 @@ def test_cases_have_the_captured_layouts_and_ranges(suite: CapturedSuite) -> Non
         assert case.kwargs["out"].isnan().all()  # what is not written shows
 
 
+@pytest.mark.long
 def test_a_search_times_the_calls_that_take_most_of_the_programs_time(tmp_path: Path) -> None:
     file = tmp_path / "calls.json"
     half = torch.ones(100, dtype=torch.float16)

@@ -71,6 +71,7 @@ async def test_a_chip_is_asked_for_nothing_beyond_its_limits(tmp_path: Path) -> 
     assert found["worked example argmax"].status == "lacking"
 
 
+@pytest.mark.long
 async def test_a_chip_on_which_nothing_runs_does_not_conform() -> None:
     """Its language has no word of the probes: what cannot be tried is said, and so is that nothing was."""
     found = await results("vpe:spyre-like")

@@ -102,7 +102,8 @@ class Boundaries(_resized.Resized):
                 for n, ((_, tensor), size) in enumerate(zip(case.tensors, changed, strict=True))
                 if not case.is_out(n) and size != tuple(tensor.shape)
             }
-            words = f"with {what}, which your source names or lies beside"
+            named = "more than your source names" if many else "which your source names or lies beside"
+            words = f"with {what}, {named}"
             if (made := _resized.remade(rerun, case, new, lengths, words, result)) is not None:
                 return made
         return None
@@ -157,23 +158,32 @@ def sizes(names: Named, chance: random.Random) -> Iterator[tuple[str, int]]:
 
 
 def far(names: Named, chance: random.Random, products: bool) -> Iterator[tuple[str, int]]:
-    """Yield up to `FAR` sizes just beyond larger numbers that are named: what a source compares with first.
+    """Yield up to `FAR` sizes beyond larger numbers that are named: what a source compares with first.
+
+    Half as much again: of a sum that ends at the number one element more would show nothing.
 
     `products`: then those beyond what so many programs do with blocks of one size, where a source names both.
     """
     drawn: dict[tuple[str, int], None] = {}
     for group in (names.compared, names.others):
-        known = [number for number in group if isinstance(number, int) and LONGEST <= number < FARTHEST]
-        each = [
-            (kind, number + 1) for number in known for kind in (LENGTH, ELEMENTS) if kind == LENGTH or number > MOST
+        known = [
+            number for number in group if isinstance(number, int) and number >= LONGEST and _beyond(number) <= FARTHEST
         ]
-        drawn |= dict.fromkeys(chance.sample(each, len(each)))
+        queues = []
+        for number in chance.sample(known, len(known)):
+            kinds = (LENGTH, ELEMENTS) if number >= MOST else (LENGTH,)
+            queues.append([(kind, _beyond(number)) for kind in chance.sample(kinds, len(kinds))])
+        drawn |= dict.fromkeys(one for turn in itertools.zip_longest(*queues) for one in turn if one is not None)
     yield from itertools.islice(drawn, FAR)
     if products:
         whole = [number for number in dict.fromkeys(names.all) if isinstance(number, int)]
         programs, blocks = ([n for n in whole if least <= n < most] for least, most in (PROGRAMS, BLOCKS))
-        found = {a * b + 1 for a in programs for b in blocks if MOST < a * b < FARTHEST}
+        found = {_beyond(a * b) for a in programs for b in blocks if a * b > MOST and _beyond(a * b) <= FARTHEST}
         yield from ((ELEMENTS, number) for number in sorted(found)[-1:])
+
+
+def _beyond(number: int) -> int:
+    return number + number // 2 + 1
 
 
 def planted(tensor: torch.Tensor, names: Named, chance: random.Random, limit: float) -> torch.Tensor | None:
