@@ -181,6 +181,17 @@ def test_of_whole_numbers_each_may_be_the_data(dtype: torch.dtype) -> None:
     assert not asked(lambda x, y: x ^ y, square, square.clone())
 
 
+@pytest.mark.parametrize("name", ["eq.Tensor_out", "add.out", "logical_and.out"])
+def test_several_operands_of_an_overload_that_writes_are_several(name: str) -> None:
+    """An `out` that must be there does not hide what the operator takes."""
+    base, overload = name.split(".")
+    reference = getattr(getattr(torch.ops.aten, base), overload)
+    x, ones = torch.tensor([[True, False], [False, True]]), torch.ones(2, 1, 1, dtype=torch.bool)
+    out = torch.empty(2, 2, 2, dtype=torch.bool)
+    inputs = CaseInputs(CaseId(operator="one", dtype="bool", index=0, seed=0), "", (x, ones), {"out": out}, reference)
+    assert not rearranges(inputs, [reference(x, ones, out=out.clone())], ["out"])
+
+
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
 def test_where_numbers_leave_one_operand_of_several_nothing_moves(dtype: torch.dtype) -> None:
     """What is computed of several operands is no move because a factor is 0: of floating point it is none, either."""

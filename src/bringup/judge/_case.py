@@ -470,8 +470,8 @@ class CaseJudge:
         return self.operator.mutates or bool(self.inputs.requires)
 
     def is_out(self, number: int) -> bool:
-        """Whether a tensor of the arguments, or of a tuple among them, is there for the result."""
-        return self._name_of(number) == "out"
+        """Whether a tensor of the arguments, or of a tuple among them, is there for the result, by its name."""
+        return self._name_of(number) in {"out", *self.operator.writes}
 
     def must_write(self, number: int) -> bool:
         """Whether a right call writes every element of a tensor among the arguments: an `out` that holds no data."""

@@ -42,7 +42,7 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection
     asked = {key: value for key, value in inputs.kwargs.items() if key not in outs}
     given = [tensor for _, tensor in tensors_of([list(inputs.args), asked], "")]
     floats = [tensor for tensor in given if tensor.is_floating_point()]
-    if inputs.raises or inputs.requires or len(floats) > 1 or (not floats and _several_data(inputs, given)):
+    if inputs.raises or inputs.requires or len(floats) > 1 or (not floats and _several_data(inputs, given, outs)):
         return False
     data = floats or given
     return any(
@@ -50,14 +50,23 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection
     )
 
 
-def _several_data(inputs: CaseInputs, given: Sequence[torch.Tensor]) -> bool:
+def _several_data(inputs: CaseInputs, given: Sequence[torch.Tensor], outs: Collection[str]) -> bool:
     """Whether several tensors of whole numbers are data, and not places or counts: they may be of floating point."""
-    tree: Any = [tuple(inputs.args), {name: value for name, value in inputs.kwargs.items() if name != "out"}]
+    if len(given) < 2:
+        return False
+    tree: Any = [
+        tuple(inputs.args),
+        {name: value for name, value in inputs.kwargs.items() if name not in {"out", *outs}},
+    ]
     for tensor in given:
         tree = _exchanged(tree, tensor, tensor.to(torch.float32))
-    with contextlib.suppress(Exception), torch.no_grad(), torch.random.fork_rng(devices=[]):
-        if len(given) > 1:
-            inputs.reference(*tree[0], **tree[1])
+    args, kwargs = tree
+    written = {name: value for name, value in inputs.kwargs.items() if isinstance(value, torch.Tensor) and name in outs}
+    own = {name: torch.empty(0, dtype=value.dtype) for name, value in written.items()}
+    wide = {name: torch.empty(0, dtype=torch.float32) for name in written}
+    for room in [{}, own, wide] if written else [{}]:  # of a comparison or an index, and of what computes
+        with contextlib.suppress(Exception), torch.no_grad(), torch.random.fork_rng(devices=[]):
+            inputs.reference(*args, **kwargs, **room)
             return True
     return False
 

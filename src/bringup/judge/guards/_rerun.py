@@ -235,7 +235,7 @@ class Rerunner:
         self, case: CaseJudge, tensors: Mapping[int, torch.Tensor], words: str, **changes: Any
     ) -> CaseJudge | None:
         """Return the case with other tensors, by number, and other keyword arguments; None where PyTorch refuses it."""
-        given = iter([tensors.get(number, tensor) for number, (_, tensor) in enumerate(case.tensors)])
+        given = iter(self._given(case, tensors))
         args, kwargs = _codec.with_tensors([case.args, case.kwargs], given)
         requires = "out" if "out" in changes else case.inputs.requires
         inputs = replace(case.inputs, args=args, kwargs={**kwargs, **changes}, title=words, requires=requires)
@@ -246,7 +246,7 @@ class Rerunner:
         self, case: CaseJudge, tensors: Mapping[int, torch.Tensor], lengths: Mapping[int, int], words: str
     ) -> CaseJudge | None:
         """Return the case with other tensors, by number, and other lengths in its lists; None where PyTorch refuses."""
-        given = iter([tensors.get(number, tensor) for number, (_, tensor) in enumerate(case.tensors)])
+        given = iter(self._given(case, tensors))
         args, kwargs = _codec.with_tensors([case.args, case.kwargs], given)
         args = tuple(_grown.renumbered(arg, lengths) for arg in args)
         kwargs = {name: _grown.renumbered(value, lengths) for name, value in kwargs.items()}
@@ -254,6 +254,18 @@ class Rerunner:
             replace(case.inputs, args=args, kwargs=kwargs, title=words), self._judging.expect_anew
         )
         return made if self._answers(made) else None
+
+    def _given(self, case: CaseJudge, tensors: Mapping[int, torch.Tensor]) -> list[torch.Tensor]:
+        """The case's tensors with others in their place; doubles hold what float32 does where they did before.
+
+        A chip without float64 computes with them in float32, and a bound of half a unit has no room for two roundings.
+        """
+        found = [tensors.get(number, tensor) for number, (_, tensor) in enumerate(case.tensors)]
+        if self.kind(case) != "exact":
+            for number, (_, tensor) in enumerate(case.tensors):
+                if number in tensors and tensor.dtype == found[number].dtype == torch.float64 and _in_float32(tensor):
+                    _to_float32(found[number])
+        return found
 
     def renumbered(self, case: CaseJudge, args: Any, kwargs: Any, words: str) -> CaseJudge | None:
         """Return the case with these arguments, whose tensors are its own; None where PyTorch refuses it."""
@@ -305,7 +317,9 @@ class Rerunner:
         """
         if not self.exact(case):
             return False
-        return _free(self.operator.suite, self.operator.name) and _finite(t for _, t in case.tensors)
+        # What is there for the result may hold anything: NaNs, so that none of them stays unwritten unseen.
+        given = (tensor for number, (_, tensor) in enumerate(case.tensors) if not case.is_out(number))
+        return _free(self.operator.suite, self.operator.name) and _finite(given)
 
     def fits(self, case: CaseJudge, *, finite: bool = True) -> bool:
         """Whether the reference is right and the same however arguments lie in memory, on other values; and finite."""
@@ -440,6 +454,17 @@ def _free(suite: str, operator: str) -> bool:
 @functools.lru_cache(maxsize=16)
 def _families(suite: str) -> tuple[str, ...] | None:
     return get_suite(suite).words.families
+
+
+def _in_float32(tensor: torch.Tensor) -> bool:
+    return bool(torch.equal(tensor.float().double().nan_to_num(), tensor.nan_to_num()))
+
+
+def _to_float32(tensor: torch.Tensor) -> None:
+    """Round what a tensor's memory holds, whatever its strides; what is beyond float32 stays."""
+    flat = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
+    rounded = flat.float().double()
+    flat.copy_(torch.where(rounded.isfinite(), rounded, flat))
 
 
 def _finite(tensors: Iterable[torch.Tensor]) -> bool:
