@@ -104,6 +104,8 @@ def aligned(x):
 
 
 def ratio(size, outs, align_corners, given):
+    if size == outs:  # such an axis is copied, whatever scale is given
+        return 1.0
     if align_corners:
         return (size - 1) / (outs - 1) if outs > 1 else 0.0
     if given is not None and given > 0:
@@ -123,6 +125,8 @@ def resize(x, out, inner, size, outs, align_corners, given):
 
 
 def fraction(size, outs, align_corners, given):
+    if size == outs:
+        return 1, 1
     if align_corners:
         return (size - 1, outs - 1) if outs > 1 else (0, 1)
     if given is not None and given > 0:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from bringup.accuracy import copy_arguments, follows, independent
+from bringup.accuracy import copy_arguments, follows, independent, unrelated
+from bringup.suites import _random_holds as hold
 from bringup.suites import get_suite
 from bringup.suites._random_listing import random_overloads
 from bringup.suites.aten import AtenSuite
@@ -128,3 +129,77 @@ def test_a_case_says_whether_its_seed_decides_anything(name: str) -> None:
             other, again = copy_arguments(case.args, {**case.kwargs, "seed": case.kwargs["seed"] ^ 1})
             one, two = case.reference(*args, **kwargs), case.reference(*other, **again)
             assert str(one) == str(two)
+
+
+def test_chances_of_each_element_matter() -> None:
+    def half(place: torch.Tensor, p: torch.Tensor, *, seed: int) -> torch.Tensor:
+        even = torch.where((p > 0) & (p < 1), 0.5, p.double())
+        return torch.bernoulli(even, generator=generator(seed)).to(place.dtype)
+
+    assert hold.LIKELY in refused("bernoulli_.Tensor", half)
+
+
+def test_weights_of_each_row_matter() -> None:
+    def other_rows(weights: torch.Tensor, count: int, again: bool, *, seed: int) -> torch.Tensor:
+        weights = weights if again or weights.dim() < 2 else weights.flip(0)
+        return torch.multinomial(weights, count, again, generator=generator(seed))
+
+    def later_evenly(weights: torch.Tensor, count: int, again: bool, *, seed: int) -> torch.Tensor:
+        if again or count < 2:
+            return torch.multinomial(weights, count, again, generator=generator(seed))
+        first = torch.multinomial(weights, 1, False, generator=generator(seed))
+        left = (weights > 0).double().scatter(-1, first, 0.0)
+        return torch.cat([first, torch.multinomial(left, count - 1, False, generator=generator(seed + 1))], -1)
+
+    for wrong in (other_rows, later_evenly):
+        assert hold.LIKELY in refused("multinomial", wrong)
+
+
+def test_few_random_bits_show() -> None:
+    holds = hold.whole(0, 1 << 20)
+    right = torch.randint(0, 1 << 20, (1 << 16,), generator=generator(1))
+    assert all(holds(right).values())
+    sixteen = torch.randint(0, 1 << 16, (1 << 16,), generator=generator(1)) << 4
+    assert {words for words, right in holds(sixteen).items() if not right} == {hold.MANY, hold.DIGITS}
+
+
+def test_few_numbers_of_many_seeds_follow_the_distribution() -> None:
+    (case,) = [case for case in SUITE.materialise("normal_", "float32") if 1 < case.args[0].numel() < 100][:1]
+    statements = case.postprocess
+    assert isinstance(statements, hold.Statements)
+    shape = case.args[0].shape
+    drawn = [(torch.randn(shape, generator=generator(seed)),) for seed in range(200)]
+    assert all(statements.of_many(drawn).values())
+    assert all(statements(drawn[0][0].abs()).values())  # alone they say nothing
+    assert not statements.of_many([(one.abs(),) for (one,) in drawn])[hold.SHAPE]
+
+
+def test_two_seeds_have_nothing_in_common() -> None:
+    stream = torch.rand(1 << 15, generator=generator(3)).double()
+    one, later, other = stream[: 1 << 14], stream[5000 : 5000 + (1 << 14)], torch.rand(1 << 14, generator=generator(4))
+    assert hold.strangers((one,), (other,))[hold.STRANGERS]
+    assert not hold.strangers((one,), (later,))[hold.STRANGERS]
+    assert not hold.strangers((one,), (1 - one,))[hold.STRANGERS]
+    order, stranger = (torch.randperm(1000, generator=generator(seed)) for seed in (5, 6))
+    statements = hold.permutation(1000)
+    assert statements.of_two((order,), (stranger,))[hold.STRANGERS]
+    assert not statements.of_two((order,), ((order + 17) % 1000,))[hold.STRANGERS]
+    assert not statements.of_two((order,), ((order.roll(300) + 17) % 1000,))[hold.STRANGERS]
+
+
+def test_short_orders_are_as_likely_as_each_other() -> None:
+    statements = hold.permutation(3)
+    drawn = [(torch.randperm(3, generator=generator(seed)),) for seed in range(400)]
+    assert all(statements.of_many(drawn).values())
+    turned = [(torch.arange(3).roll(seed % 3),) for seed in range(400)]
+    assert not all(statements.of_many(turned).values())
+
+
+def test_numbers_that_differ_in_sign_alone_are_not_independent() -> None:
+    sizes = torch.rand(1 << 14, generator=generator(1)).double()
+    signs = torch.randint(0, 2, (1 << 15,), generator=generator(2)).double() * 2 - 1
+    assert not independent(sizes[: 1 << 13].repeat(4) * signs)
+    assert independent(torch.rand(1 << 15, generator=generator(3)).double() * signs)
+    rare = (torch.rand(1 << 14, generator=generator(4)) < 0.001).double()  # sums of products of rare events
+    assert independent(rare - 0.001, alike=False)
+    assert not unrelated(sizes, sizes * signs[: 1 << 14])

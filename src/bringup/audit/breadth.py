@@ -122,6 +122,8 @@ ARGUMENTS = (
     Kind("given", number=3),
     Kind("matrices", ("rows to 11",), number=1),
     Kind("shapes", ("each of two",)),
+    Kind("combined", number=4),
+    Kind("combined", ("limits of",), number=2, dtype="int64"),
 )
 
 # What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.

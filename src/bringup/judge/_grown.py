@@ -14,6 +14,7 @@ LINE = 64  # what a last dimension is a multiple of
 WIDEST = 1 << 11  # a last dimension, where there are others
 FEW = 5  # the longest of the dimensions between the first and the last
 LAST = 0.75  # how often the last dimension is tried first
+THOUSAND = (900, 1100)
 SQUARE = 0.3  # how often two dimensions are nearly as long
 
 
@@ -95,6 +96,18 @@ def of_elements(
     # Very many are in one line: what a kernel lays down for each of millions of lines may not fit into memory.
     shape.insert(chance.randint(0, rank - 1) if most <= MOST else rank - 1, rest)
     yield [tuple(shape) if math.prod(one) > 1 else one for one in sizes], {}
+
+
+def of_lines(
+    sizes: Sequence[tuple[int, ...]], elements: int, chance: random.Random, most: int
+) -> Iterator[tuple[list[tuple[int, ...]], Mapping[int, int]]]:
+    """Yield a shape with about so many elements, in lines of about a thousand, for tensors that are alike."""
+    long = [one for one in sizes if math.prod(one) > 1]
+    if len(set(long)) != 1 or elements * len(long) > most:
+        return
+    line = chance.randint(*THOUSAND) if len(long[0]) > 1 else elements
+    shape = ((*(1,) * (len(long[0]) - 2), elements // line, line))[-len(long[0]) :]
+    yield [shape if math.prod(one) > 1 else one for one in sizes], {}
 
 
 def renumbered(value: Any, lengths: Mapping[int, int]) -> Any:

@@ -6,7 +6,6 @@ result: the wording of a statement is what a report shows. Imports torch.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import math
 import random
@@ -17,13 +16,13 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from bringup.accuracy import balanced, copy_arguments, follows, independent
+from bringup.accuracy import copy_arguments
+from bringup.suites import _random_holds as hold
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_samples import seed_of
+from bringup.suites._random_holds import Holds, Statements
 from bringup.suites._random_listing import CASES, Random
 from bringup.verdict import CaseId
-
-Holds = dict[str, bool]
 
 
 class Chance(random.Random):
@@ -47,6 +46,10 @@ class Chance(random.Random):
             return MANY + self.randrange(1, 999)
         return int(2 ** self.uniform(math.log2(MANY), math.log2(MOST)))
 
+    def medium(self) -> int:
+        """Return a length between the small cases' and the larger ones'."""
+        return int(self.power(6, math.log2(MANY)))
+
     def power(self, low: float, high: float) -> float:
         """Return a number of any magnitude between two powers of two."""
         return float(2.0 ** self.uniform(low, high))
@@ -57,11 +60,6 @@ MOST = 1 << 18  # in those of a drawn length
 DRAWN = 4  # sets of numbers that are drawn for an overload in one dtype
 EXACT = 48.0  # binary logarithm of whole numbers that are looked at in double precision
 GATE = "aten"  # the suite whose cases of seed 0 are published
-SUPPORT = "every number is in the support"
-SHAPE = "the numbers follow the distribution"
-MEAN = "their mean is right"
-SPREAD = "their spread is right"
-APART = "no number goes with one a fixed distance on"
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Drawn:
     """One call, and what must hold of what it returns."""
 
     args: tuple[Any, ...]
-    holds: Callable[[Any], Holds]
+    holds: Statements
     out: torch.Tensor | None = None
 
 
@@ -151,7 +149,7 @@ def _calls(name: str, dtype: torch.dtype, seed: int, salt: str) -> list[Drawn]:
 def _places(dtype: torch.dtype, lengths: Chance) -> Iterator[torch.Tensor]:
     """Yield eight tensors to be filled: nothing in them may show in the result."""
     yield _hostile((lengths.long(),), dtype)
-    yield _hostile((lengths.randrange(65, 90), 257), dtype)
+    yield _hostile((lengths.randrange(65, 90), 257) if lengths.plain else (lengths.medium(),), dtype)
     yield _hostile((lengths.randrange(2, 9), lengths.randrange(2, 9)), dtype)
     yield _hostile((), dtype)
     yield _hostile((0, 3), dtype)
@@ -178,14 +176,14 @@ def _filled(
 
 
 def _uniform(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
-    def holds(low: float = 0.0, high: float = 1.0) -> Callable[[Any], Holds]:
+    def holds(low: float = 0.0, high: float = 1.0) -> Statements:
         def check(result: torch.Tensor) -> Holds:
             inside = result.double()
             top = inside < high if dtype is torch.float32 else inside <= high
-            return _shown(result, (inside >= low) & top, lambda x: ((x - low) / (high - low)).clamp(0, 1),
-                          (low + high) / 2, (high - low) ** 2 / 12)  # fmt: skip
+            return hold.shown(result, (inside >= low) & top, lambda x: ((x - low) / (high - low)).clamp(0, 1),
+                              (low + high) / 2, (high - low) ** 2 / 12)  # fmt: skip
 
-        return check
+        return hold.filled(check)
 
     def draw() -> tuple[float, float]:
         low = lengths.choice((1, -1)) * lengths.power(-6, 6)
@@ -196,12 +194,13 @@ def _uniform(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) ->
 
 
 def _normal(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
-    def holds(mean: float = 0.0, std: float = 1.0) -> Callable[[Any], Holds]:
+    def holds(mean: float = 0.0, std: float = 1.0) -> Statements:
         def check(result: torch.Tensor) -> Holds:
-            return _shown(result, result.isfinite(), lambda x: 0.5 * (1 + torch.erf((x - mean) / std / math.sqrt(2))),
-                          mean, std**2, fourth=3.0)  # fmt: skip
+            root = std * math.sqrt(2)
+            return hold.shown(result, result.isfinite(), lambda x: 0.5 * (1 + torch.erf((x - mean) / root)),
+                              mean, std**2, fourth=3.0)  # fmt: skip
 
-        return check
+        return hold.filled(check)
 
     def draw() -> tuple[float, float]:
         std = lengths.power(-6, 4)
@@ -211,29 +210,16 @@ def _normal(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> 
 
 
 def _exponential(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
-    def holds(rate: float = 1.0) -> Callable[[Any], Holds]:
+    def holds(rate: float = 1.0) -> Statements:
         def check(result: torch.Tensor) -> Holds:
             least = result > 0 if dtype is torch.float32 else result >= 0
-            return _shown(result, least & result.isfinite(), lambda x: 1 - torch.exp(-rate * x.clamp(min=0)), 1 / rate,
-                          1 / rate**2, fourth=9.0)  # fmt: skip
+            return hold.shown(result, least & result.isfinite(), lambda x: 1 - torch.exp(-rate * x.clamp(min=0)),
+                              1 / rate, 1 / rate**2, fourth=9.0)  # fmt: skip
 
-        return check
+        return hold.filled(check)
 
     numbers = lengths.numbers([(), (0.5,), (8.0,)], lambda: (lengths.power(-4, 5),))
     yield from _filled(dtype, lengths, numbers, holds)
-
-
-def _whole(low: int, high: int) -> Callable[[Any], Holds]:
-    """What holds of whole numbers from `low` to `high` - 1, all equally likely."""
-    width = high - low
-
-    def check(result: torch.Tensor) -> Holds:
-        wide = result.double()
-        inside = (wide >= low) & (wide <= high - 1) & (wide == wide.floor())
-        return _shown(result, inside, lambda x: ((x.floor() - low + 1) / width).clamp(0, 1), (low + high - 1) / 2,
-                      (float(width) ** 2 - 1) / 12, steps=True)  # fmt: skip
-
-    return check
 
 
 _MANTISSA = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
@@ -245,13 +231,13 @@ def _largest(dtype: torch.dtype) -> int:
 
 
 def _random(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
-    yield from _filled(dtype, lengths, [()], lambda: _whole(0, _largest(dtype)))
+    yield from _filled(dtype, lengths, [()], lambda: hold.whole(0, _largest(dtype)))
 
 
 def _random_to(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     most = min(math.log2(_largest(dtype)), EXACT)
     numbers = lengths.numbers([(5,), (200,), (1,)], lambda: (max(1, int(lengths.power(0, most))),))
-    yield from _filled(dtype, lengths, numbers, lambda to: _whole(0, to))
+    yield from _filled(dtype, lengths, numbers, lambda to: hold.whole(0, to))
 
 
 def _random_from(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
@@ -262,38 +248,32 @@ def _random_from(dtype: torch.dtype, generator: torch.Generator, lengths: Chance
         low = (lengths.choice((1, -1)) if signed else 1) * int(lengths.power(0, most))
         return low, min(low + max(1, int(lengths.power(0, most))), _largest(dtype) - 1)
 
-    yield from _filled(dtype, lengths, lengths.numbers([(-3, 4), (7, 107), (0, 2)], draw), _whole)
+    yield from _filled(dtype, lengths, lengths.numbers([(-3, 4), (7, 107), (0, 2)], draw), hold.whole)
 
 
 def _bernoulli(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
-    def holds(p: float = 0.5) -> Callable[[Any], Holds]:
-        return lambda result: _coins(result, torch.full(result.shape, p, dtype=torch.float64))
+    def draw() -> tuple[float]:
+        p = lengths.choice((lengths.random(), lengths.power(-12, -1)))  # rare events, too
+        return (lengths.choice((p, 1 - p)),)
 
-    numbers = lengths.numbers([(), (0.1,), (0.9,), (0.0,), (1.0,)], lambda: (lengths.random(),))
-    yield from _filled(dtype, lengths, numbers, holds)
+    for drawn in _filled(dtype, lengths, lengths.numbers([(), (0.1,), (0.9,), (0.0,), (1.0,)], draw), _coin):
+        chances = torch.full(drawn.args[0].shape, *(drawn.args[1:] or (0.5,)), dtype=torch.float64)
+        yield Drawn(drawn.args, hold.coins(chances))
+
+
+def _coin(p: float = 0.5) -> Statements:
+    return hold.coins(torch.tensor(p, dtype=torch.float64))
 
 
 def _bernoulli_tensor(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     places = [*_places(dtype, lengths), _hostile((MANY,), dtype), _hostile((33, 513), dtype)]
     for turn, place in enumerate(places):
-        p = torch.rand(place.shape, generator=generator).to(dtype)
+        p = (torch.rand(place.shape, generator=generator) ** (1 if lengths.plain else lengths.choice((1, 4)))).to(dtype)
         if turn % 3 == 1:
             p = (p > 0.5).to(dtype)  # sure things
         elif turn % 3 == 2 and p.dim() == 2:
             p = p.t().contiguous().t()
-        known = p.double()
-        yield Drawn((place, p), functools.partial(_coins, p=known))
-
-
-def _coins(result: torch.Tensor, p: torch.Tensor) -> Holds:
-    wide = result.double()
-    inside = ((wide == 0) | (wide == 1)) & ~((p == 0) & (wide == 1)) & ~((p == 1) & (wide == 0))
-    spread = p * (1 - p)
-    return {
-        SUPPORT: bool(inside.all()),
-        MEAN: balanced(wide.reshape(-1), p.reshape(-1), spread.reshape(-1)),
-        APART: independent((wide - p).reshape(-1)),
-    }
+        yield Drawn((place, p), hold.coins(p.double().contiguous()))
 
 
 def _dropout(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
@@ -309,41 +289,38 @@ def _dropout(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) ->
         x = torch.randn(place.shape, generator=generator).to(dtype)
         given = place.copy_(x)
 
-        def holds(results: Any, x: torch.Tensor = x, p: float = p, train: bool | None = train) -> Holds:
+        kept = 1 - (p if train is not False else 0.0)
+
+        def scaled(results: Any, x: torch.Tensor = x, kept: float = kept) -> Holds:
             result, mask = results
-            dropped = p if train is not False else 0.0
-            scale = 0.0 if dropped == 1 else 1 / (1 - dropped)
-            wanted = torch.where(mask, x.double() * scale, 0.0)
+            wanted = torch.where(mask, x.double() * (1 / kept if kept else 0.0), 0.0)
             info = torch.finfo(dtype)
             room = wanted.abs() * (2 * info.eps) + info.smallest_normal
             near = (result.double() == wanted) | ((result.double() - wanted).abs() <= room)
-            kept = torch.full(mask.shape, 1 - dropped, dtype=torch.float64)
-            return {
-                "the result is input * mask * scale, and 0 where the mask is False": bool(near.all()),
-                **{f"mask: {words}": right for words, right in _coins(mask, kept).items()},
-            }
+            return {"the result is input * mask * scale, and 0 where the mask is False": bool(near.all())}
 
-        yield Drawn((given, p, train), holds)
+        yield Drawn((given, p, train), _masked(scaled, torch.full(x.shape, kept, dtype=torch.float64)))
+
+
+def _masked(scaled: Callable[[Any], Holds], kept: torch.Tensor) -> Statements:
+    """What holds of results with masks: of each pair, and of the masks alone."""
+    mask = hold.coins(kept)
+
+    def one(results: Any) -> Holds:
+        return scaled(results) | {f"mask: {words}": right for words, right in mask(results[1]).items()}
+
+    def of_many(results: Sequence[Any]) -> Holds:
+        found = hold.both(scaled(one) for one in results)
+        return found | {f"mask: {words}": right for words, right in mask.of_many([m for _, m in results]).items()}
+
+    return Statements(one, of_many, lambda a, b: mask.of_two(a[1], b[1]))
 
 
 def _randperm(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     fixed = (MANY, lengths.randrange(1000, 5000), 0, 1, 2, 7, 127, 1025, lengths.randrange(257, 999), 4096)
     drawn = (int(lengths.power(1, 3.3)) + 1, int(lengths.power(1, 3.3)) + 1, int(lengths.power(7, 15)))
     for n in fixed if lengths.plain else (*fixed[:7], *drawn):
-
-        def holds(result: torch.Tensor, n: int = n) -> Holds:
-            wide = result.double()
-            at = torch.arange(n, dtype=torch.float64)
-            # Spearman's rank correlation with the places, variance 1 / (n - 1); as a mean of products.
-            centred = (wide - (n - 1) / 2) * (at - (n - 1) / 2)
-            spread = ((n * n - 1) / 12) ** 2 * n / max(n - 1, 1)  # of each product, as if they were independent
-            return {
-                "every number is there once": bool(torch.equal(result.long().sort().values, torch.arange(n))),
-                "places and numbers are not correlated": balanced(centred, 0.0, spread),
-                APART: independent(wide),
-            }
-
-        yield Drawn((n,), holds, out=_hostile((n,), dtype))
+        yield Drawn((n,), hold.permutation(n), out=_hostile((n,), dtype))
 
 
 def _multinomial(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
@@ -353,82 +330,17 @@ def _multinomial(dtype: torch.dtype, generator: torch.Generator, lengths: Chance
     ]  # fmt: skip
     if not lengths.plain:
         plans[0] = ((lengths.randrange(2, 40),), lengths.randrange(MANY, 2 * MANY), True)
-        plans[1] = ((lengths.randrange(8, 99), lengths.randrange(3, 50)), lengths.randrange(200, 999), True)
+        plans[1] = ((lengths.randrange(8, 60), lengths.randrange(3, 40)), lengths.randrange(200, 700), True)
         plans[8] = ((lengths.randrange(999, 9999), lengths.randrange(2, 30)), 1, True)
     for shape, count, replacement in plans:
         weights = torch.rand(shape, generator=generator) + 0.1
+        if not lengths.plain and lengths.random() < 0.5:  # few columns have most of the weight
+            weights = torch.exp((4 if replacement else 1.5) * torch.randn(shape, generator=generator))
+            weights = weights / weights.amax(-1, keepdim=True)
         if shape[-1] > 4 and (replacement or count < shape[-1] - 1):
             weights[..., lengths.randrange(shape[-1])] = 0
         weights = weights.to(dtype)
-
-        def holds(
-            result: torch.Tensor, w: torch.Tensor = weights, count: int = count, again: bool = replacement
-        ) -> Holds:
-            rows, picks = w.double().reshape(-1, w.shape[-1]), result.reshape(-1, count)
-            valid = bool(((picks >= 0) & (picks < rows.shape[1])).all())
-            if not valid:
-                return {SUPPORT: False, "no column of a row comes twice": False, MEAN: False, APART: False}
-            drawn = picks if again else picks[:, :1]  # the first of each row is drawn from all columns
-            chances = (rows / rows.sum(1, keepdim=True)).repeat_interleave(drawn.shape[1], 0)
-            ordered = picks.sort(1).values
-            columns = [((drawn.reshape(-1) == c).double(), chances[:, c]) for c in range(rows.shape[1])]
-            return {
-                SUPPORT: bool((rows.gather(1, picks) > 0).all()),
-                "no column of a row comes twice": again or not bool((ordered[:, 1:] == ordered[:, :-1]).any()),
-                MEAN: all(balanced(hit, chance, chance * (1 - chance)) for hit, chance in columns),
-                APART: not again or _rows_apart(picks, rows),
-            }
-
-        yield Drawn((weights, count, replacement), holds)
-
-
-def _rows_apart(picks: torch.Tensor, rows: torch.Tensor) -> bool:
-    """Whether picks with replacement hang on none before them: in the first row, and over all of them."""
-    columns = torch.arange(rows.shape[1], dtype=torch.float64)
-    mean = (rows * columns).sum(1, keepdim=True) / rows.sum(1, keepdim=True)
-    away = picks.double() - mean
-    return independent(away[0]) and independent(away.reshape(-1)[:MANY])
-
-
-def _shown(
-    result: torch.Tensor,
-    inside: torch.Tensor,
-    cdf: Callable[[torch.Tensor], torch.Tensor],
-    mean: float,
-    variance: float,
-    *,
-    fourth: float = 1.8,
-    steps: bool = False,
-) -> Holds:
-    """Return what holds of numbers: `inside` says where they are in the support.
-
-    `fourth` is the distribution's kurtosis; `steps`: whole numbers, whose distribution function jumps.
-    """
-    values = result.double().reshape(-1)
-    if not bool(inside.all()):
-        return dict.fromkeys((SUPPORT, SHAPE, MEAN, SPREAD, APART), False)
-    if steps:
-        lower, upper = values - 1, values
-    else:
-        # A number stands for those that are rounded to it, in the generator and in the store.
-        info = torch.finfo(result.dtype)
-        room = values.abs() * info.eps + info.tiny + 2.0**-22 * math.sqrt(variance)
-        lower, upper = values - room, values + room
-    rounding = 0.0 if steps else float((upper - lower).mean())
-    squares = (values - mean).square()
-    loose = variance + rounding**2
-    return {
-        SUPPORT: True,
-        SHAPE: follows(values, cdf, lower, upper),
-        MEAN: _about(values, mean, variance, rounding),
-        SPREAD: _about(squares, variance, (fourth - 1) * variance**2, 3 * rounding * math.sqrt(loose)),
-        APART: independent(values),
-    }
-
-
-def _about(values: torch.Tensor, mean: float, variance: float, room: float) -> bool:
-    """Whether a mean is right, but for what rounding every number may move it: a fixed number of values is tested."""
-    return any(balanced(values, mean + shift, variance) for shift in (0.0, -room / 2, room / 2))
+        yield Drawn((weights, count, replacement), hold.picks(weights, count, replacement))
 
 
 _BY_NAME: dict[str, Callable[[torch.dtype, torch.Generator, Chance], Iterator[Drawn]]] = {

@@ -26,7 +26,14 @@ FAR, FARTHEST = 2, 1 << 23  # calls of larger sizes that are named, and elements
 ALTOGETHER = 1 << 24  # elements of all tensors of such a call
 PROGRAMS, BLOCKS = (1 << 8, 1 << 16), (1 << 6, 1 << 14)  # what a limit of programs, and a block, may be
 BESIDE = (-1, 0, 1)
-LENGTH, ELEMENTS = "a dimension of {}", "{} elements"
+LENGTH, ELEMENTS, LINES = "a dimension of {}", "{} elements", "{} elements in lines"
+COUNTED = (1 << 16, 1 << 17)  # equal elements that are counted or added up: what a counter of 16 bits takes for none
+EQUAL = {
+    f"{kind} equal elements, {fill}": (shape, fill)
+    for kind, shape in (("{}", ELEMENTS), ("lines of {}", LENGTH))
+    for fill in ("zeros", "others")
+}
+LARGE = (13 << 19, FARTHEST)  # elements of a call in the audit: float32 does not hold the halves between their places
 VALUES = ("values", "values in another case")
 PLANTED = 0.5  # share of the elements that are such values
 ROOM = 1 << 10  # elements of tensors that can be given as many as wanted
@@ -41,7 +48,9 @@ class Boundaries(_resized.Resized):
 
     A source that treats some sizes or values differently says from which number on. A dimension, or all elements of
     tensors that are alike, become as many; half of the data becomes such values, those that are compared first. Of
-    operators whose arguments have no structure, where an exact reference says what is right.
+    operators whose arguments have no structure, where an exact reference says what is right. Two boundaries are no
+    source's: counts that 16 bits do not hold, where a result is smaller than its argument, and, in the audit, places
+    that float32 does not tell apart.
     """
 
     id = "boundaries"
@@ -60,7 +69,10 @@ class Boundaries(_resized.Resized):
     def find(self, rerun: Rerunner, cases: Mapping[str, Sequence[CaseJudge]]) -> tuple[Outcome, CaseJudge] | None:
         """Deal the sizes out to the dtypes; values are drawn in each."""
         chance = rerun.chance(self.id, "", "sizes")
-        dealt = [*sizes(rerun.named, chance), *far(rerun.named, chance, rerun.operator.suite in AUDITS)]
+        audits = rerun.operator.suite in AUDITS
+        dealt = [*sizes(rerun.named, chance), *far(rerun.named, chance, audits)]
+        dealt += [(kind, chance.choice(COUNTED)) for kind in EQUAL]
+        dealt += [(LINES, chance.randrange(*LARGE))] if audits else []
         dtypes = list(cases)
         rerun.chance(self.id, "", "dtypes").shuffle(dtypes)
         for place, dtype in enumerate(dtypes):
@@ -77,7 +89,10 @@ class Boundaries(_resized.Resized):
 
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
         """Tensors that are alike can have any size: such cases first, or at last where one length is drawn."""
-        found = [case for case in super().ordered(cases, chance, what) if _shapes(case)]
+        equal = self._sizes.get(what, ("",))[0] in EQUAL
+        found = [
+            case for case in super().ordered(cases, chance, what) if _shapes(case) and (not equal or _reduces(case))
+        ]
         first = TRIES - 1 if self._sizes.get(what, ("",))[0] == LENGTH else 0
         return [*found[:first], *sorted(found[first:], key=lambda case: len(_shapes(case)) > 1)]
 
@@ -91,8 +106,9 @@ class Boundaries(_resized.Resized):
         from bringup.judge import _grown
 
         kind, number = self._sizes[what]
-        shapes = _grown.of_length if kind == LENGTH else _grown.of_elements
-        many = number > (LONGEST if kind == LENGTH else MOST)
+        kind, fill = EQUAL.get(kind, (kind, ""))
+        shapes = _grown.of_length if kind == LENGTH else _grown.of_lines if kind == LINES else _grown.of_elements
+        many = bool(fill) or number > (LONGEST if kind == LENGTH else MOST)
         most, result = (ALTOGETHER, FARTHEST + 1) if many else (_grown.MOST, _resized.MOST_RESULT)
         for changed, lengths in itertools.islice(shapes(_resized.given_sizes(case), number, chance, most), SHAPES):
             if not _resized.affordable(case, changed, lengths, result):
@@ -102,8 +118,11 @@ class Boundaries(_resized.Resized):
                 for n, ((_, tensor), size) in enumerate(zip(case.tensors, changed, strict=True))
                 if not case.is_out(n) and size != tuple(tensor.shape)
             }
+            if fill:
+                data = set(rerun.data(case))
+                new = {n: _equal(one, fill == "zeros", n) if n in data else one for n, one in new.items()}
             named = "more than your source names" if many else "which your source names or lies beside"
-            words = f"with {what}, {named}"
+            words = f"with {what}" if fill or kind == LINES else f"with {what}, {named}"
             if (made := _resized.remade(rerun, case, new, lengths, words, result)) is not None:
                 return made
         return None
@@ -137,6 +156,21 @@ class Boundaries(_resized.Resized):
                 if made is not None:
                     return made
         return None
+
+
+def _reduces(case: CaseJudge) -> bool:
+    """Whether results are smaller than the largest argument."""
+    given = max((math.prod(size) for size in _resized.given_sizes(case)), default=0)
+    return all(tensor.numel() < given for tensor in _resized.results(case))
+
+
+def _equal(tensor: torch.Tensor, zeros: bool, number: int) -> torch.Tensor:
+    """One value everywhere: 0, or the largest; for every second tensor the other one, so that no two are alike."""
+    if zeros == (number % 2 == 0):
+        return tensor.new_zeros(tensor.shape)
+    flat = tensor.reshape(-1)
+    value = flat[flat.double().abs().argmax()]
+    return value.expand(tensor.shape).clone()
 
 
 def _shapes(case: CaseJudge) -> set[tuple[int, ...]]:

@@ -1,8 +1,10 @@
-"""Kinds of contents: runs of equal values, zeros, few significant bits, operands a bit apart, other bits of NaN."""
+"""Kinds of contents: runs of equal values, zeros, few significant bits, low lines, operands a bit apart, NaNs."""
 
 from __future__ import annotations
 
+import math
 import random
+import re
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -20,7 +22,10 @@ RUNS = (4, 12)  # binary logarithms of the shortest run and the longest
 FEW = 16  # values: among fewer a round one may show nothing
 BITS = (1, 4)  # significant bits of a number that is cut
 SPARSE = (0.8, 0.99)  # share of the elements that are zero
-NANS = "NaNs"
+NANS, LINES = "NaNs", {"all far below zero": None, "lines along the last dimension": -1}
+LOW, SQUARED = 0.99, 3e15  # of the largest number of a dtype, whose negative fills lines; what may be squared and added
+SEEKING = re.compile(r"(.*\.)?_?((log_)?softm(ax|in)|log(cum)?sumexp)(\.\w+)?")  # operators that take a maximum first
+LINE_SHARE = 0.5  # of the lines that become low
 FLIPPED = 0.1  # and of those in which two operands differ
 
 
@@ -35,11 +40,13 @@ class Contents(Redraw):
     id = "contents"
     catches = (
         "short cuts for blocks of equal values, sparse ones, round numbers; near values that are taken for equal; NaNs "
-        "told by their bits"
+        "told by their bits; a maximum that starts above the lowest number"
     )
     misses = "values that are rarer"
     advice = "compute every element by the same formula"
-    draws = MappingProxyType(dict.fromkeys(("runs", "sparse", "round", "neighbours", "a bit apart", NANS), "values"))
+    draws = MappingProxyType(
+        dict.fromkeys(("runs", "sparse", "round", "neighbours", "a bit apart", NANS, *LINES), "values")
+    )
     most = 1 << 14
 
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
@@ -49,6 +56,8 @@ class Contents(Redraw):
             return sorted(found, key=lambda case: _moderate(case) < FEW)
         if what == NANS:
             return [case for case in found if any(bool(t.isnan().any()) for t in _floats(case).values())]
+        if what in LINES:
+            return [case for case in found if _lined(case)]
         if what not in ("runs", "sparse"):
             return sorted(found, key=lambda case: (not _pairs(case, range(len(case.tensors))), _moderate(case) < FEW))
         return sorted(found, key=lambda case: -largest(case))
@@ -61,6 +70,8 @@ class Contents(Redraw):
             return made if made is not None and made.agrees(case) else None
         if not rerun.free(case):
             return None
+        if what in LINES:
+            return self._lines(rerun, case, chance, LINES[what])
         if what in ("neighbours", "a bit apart"):
             return self._nearly_equal(rerun, case, chance, last=what == "neighbours")
         change, words = CHANGES[what]
@@ -68,6 +79,21 @@ class Contents(Redraw):
         if not new or (what == "round" and not all(tensor.is_floating_point() for tensor in new.values())):
             return None
         made = rerun.exchanged(case, new, words)
+        return made if made is not None and rerun.fits(made) else None
+
+    def _lines(self, rerun: Rerunner, case: CaseJudge, chance: random.Random, axis: int | None) -> CaseJudge | None:
+        """Give lines along a dimension, or all, one number far below zero: what a maximum starts with is not below.
+
+        Of operators along a dimension: the lowest number where nothing is computed or a maximum is taken first, else
+        one that may be squared.
+        """
+        data = [n for n in rerun.data(case) if n in _lined(case)]
+        if not data or not {"dim", "axis"} & set(rerun.parameters):
+            return None
+        number = chance.choice(data)
+        seeks = rerun.kind(case) == "exact" or SEEKING.fullmatch(rerun.operator.name)
+        new = {number: _low_lines(case.tensors[number][1], axis, math.inf if seeks else SQUARED, chance)}
+        made = rerun.exchanged(case, new, "with one number far below zero, everywhere or in lines")
         return made if made is not None and rerun.fits(made) else None
 
     def _nearly_equal(self, rerun: Rerunner, case: CaseJudge, chance: random.Random, *, last: bool) -> CaseJudge | None:
@@ -125,6 +151,25 @@ def _other_nans(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
         drawn = (int(bits[place]) % (1 << width - 1) >> payload << payload) | chance.getrandbits(payload)
         bits[place] = drawn - (chance.getrandbits(1) << width - 1)
     return whole
+
+
+def _lined(case: CaseJudge) -> list[int]:
+    """The numbers of the tensors of floating point that have lines."""
+    return [n for n, tensor in _floats(case).items() if tensor.dim() and tensor.numel() > 1]
+
+
+def _low_lines(tensor: torch.Tensor, axis: int | None, most: float, chance: random.Random) -> torch.Tensor:
+    """The tensor with some lines along an axis far below zero, the same number everywhere; all of it without one."""
+    import torch
+
+    lowest = torch.tensor(-min(most, LOW * torch.finfo(tensor.dtype).max), dtype=torch.float64).to(tensor.dtype)
+    if axis is None:
+        return lowest.expand(tensor.shape).clone()
+    sizes = [1 if at == axis % tensor.dim() else n for at, n in enumerate(tensor.shape)]
+    generator = torch.Generator().manual_seed(chance.getrandbits(32))
+    chosen = torch.rand(sizes, generator=generator) < LINE_SHARE
+    chosen.view(-1)[chance.randrange(chosen.numel())] = True
+    return torch.where(chosen, lowest, tensor)
 
 
 def _moderate(case: CaseJudge) -> int:

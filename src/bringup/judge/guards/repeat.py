@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bringup.judge.guards import _resized
 from bringup.judge.guards._base import Rerun
 
 if TYPE_CHECKING:
+    import torch
+
     from bringup.judge._case import CaseJudge
     from bringup.judge._outcome import Outcome
     from bringup.judge.guards._rerun import Rerunner, Run
@@ -30,8 +34,10 @@ ATOMIC_OVERLOADS = re.compile(
 )
 SEED_BITS = 3  # of the 63 of the seed that a case gives: one that is turned over must matter, wherever it is
 SEEDS = 24  # of which as many must give other numbers than each other as PyTorch's do, but for every fourth
-FEW = 64  # numbers at most in a case that so many seeds are tried on
+FEW = 256  # numbers at most in a case that so many seeds are tried on
 SMALL = 8  # such cases
+POOLED, MOST_SEEDS = 512, 160  # numbers of all seeds together, of which their distribution shows, and seeds at most
+OTHERS = 3  # seeds that are drawn beside three near ones, for a large case
 MANY = 10  # cases of a dtype that are drawn to find some
 
 
@@ -81,6 +87,10 @@ class Repeat(Rerun):
         random = [of_dtype[0] for of_dtype in cases.values() if of_dtype and "random" in of_dtype[0].inputs.notes]
         if found is not None or not random:
             return found
+        every = [case for of_dtype in cases.values() for case in of_dtype if case.inputs.notes.get("random")]
+        largest = max(every, key=lambda case: sum(t.numel() for _, t in case.tensors), default=None)
+        if largest is not None and (outcome := self._strangers(rerun, largest)) is not None:
+            return outcome, largest
         chance = rerun.chance(self.id, "", "small")
         drawn = [one for case in random for one in rerun.reseeded(case, MANY, 0)]
         small = [
@@ -94,19 +104,52 @@ class Repeat(Rerun):
         return None
 
     def _streams(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
-        """Ask for the few numbers of many seeds: there must be about as many kinds as PyTorch's generator gives."""
+        """Ask for the few numbers of many seeds: there must be about as many kinds as PyTorch's generator gives.
+
+        Together they follow the distribution, which few numbers do not show.
+        """
         chance = rerun.chance(self.id, case.inputs.case.dtype, "streams")
-        ours, theirs = set(), set()
-        for _ in range(SEEDS):
+        ours, theirs, all_of_them = set(), set(), []
+        numbers = max((tensor.numel() for tensor in _resized.results(case)), default=1)
+        for turn in range(min(max(SEEDS, POOLED // numbers + 1), MOST_SEEDS)):
             changed = rerun.given(case, seed=chance.getrandbits(63))
             run = rerun.call(changed, {})
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, "with another seed: ", run.outcome, changed)
-            ours.add(rerun.bits_of(run))
-            theirs.add(rerun.right_bits(changed))
+            all_of_them.append(tuple(tensor for _, tensor in run.tensors))
+            if turn < SEEDS:
+                ours.add(rerun.bits_of(run))
+                theirs.add(rerun.right_bits(changed))
         if len(ours) < len(theirs) - max(2, len(theirs) // 4):
             text = f"{SEEDS} seeds give {len(ours)} different results where PyTorch's generator gives {len(theirs)}"
             return rerun.wrong(self.id, f"{text}: all bits of a seed count", case)
+        statements = getattr(case.inputs.postprocess, "of_many", None)
+        for words, holds in (statements(all_of_them) if statements else {}).items():
+            if not holds:
+                text = f"of the numbers of {len(all_of_them)} seeds it does not hold that {words}"
+                return rerun.wrong(self.id, text, case)
+        return None
+
+    def _strangers(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
+        """Ask for the numbers of seeds that are drawn, one after the other, or differ by a bit: no two have to do."""
+        statements = getattr(case.inputs.postprocess, "of_two", None)
+        if statements is None:
+            return None
+        chance = rerun.chance(self.id, case.inputs.case.dtype, "strangers")
+        first = chance.getrandbits(62)
+        near = [first, first + 1, first ^ (1 << chance.randrange(2, 62))]
+        seeds = [*near, *(chance.getrandbits(63) for _ in range(OTHERS))]
+        found: list[tuple[torch.Tensor, ...]] = []
+        for seed in seeds:
+            changed = rerun.given(case, seed=seed)
+            run = rerun.call(changed, {})
+            if run.outcome.kind != "passed":
+                return rerun.failed(self.id, "with another seed: ", run.outcome, changed)
+            found.append(tuple(tensor for _, tensor in run.tensors))
+        for (one, a), (other, b) in itertools.combinations(zip(seeds, found, strict=True), 2):
+            for words, holds in statements(a, b).items():
+                if not holds:
+                    return rerun.wrong(self.id, f"of seeds {one} and {other} it does not hold that {words}", case)
         return None
 
     def _seeded(self, rerun: Rerunner, case: CaseJudge, one: Run) -> Outcome | None:

@@ -57,6 +57,7 @@ FAMILIES: dict[str, int] = {
     "forms": 8,
     "indices": 5,
     "given": 8,
+    "combined": 14,
 }
 MAX_CASES = sum(FAMILIES.values())
 
