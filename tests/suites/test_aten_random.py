@@ -168,7 +168,7 @@ def test_few_numbers_of_many_seeds_follow_the_distribution() -> None:
     statements = case.postprocess
     assert isinstance(statements, hold.Statements)
     shape = case.args[0].shape
-    drawn = [(torch.randn(shape, generator=generator(seed)),) for seed in range(200)]
+    drawn = [(torch.randn(shape, generator=generator(seed)) * case.args[2],) for seed in range(200)]
     assert all(statements.of_many(drawn).values())
     assert all(statements(drawn[0][0].abs()).values())  # alone they say nothing
     assert not statements.of_many([(one.abs(),) for (one,) in drawn])[hold.SHAPE]
@@ -202,4 +202,4 @@ def test_numbers_that_differ_in_sign_alone_are_not_independent() -> None:
     assert independent(torch.rand(1 << 15, generator=generator(3)).double() * signs)
     rare = (torch.rand(1 << 14, generator=generator(4)) < 0.001).double()  # sums of products of rare events
     assert independent(rare - 0.001, alike=False)
-    assert not unrelated(sizes, sizes * signs[: 1 << 14])
+    assert not unrelated(sizes * signs[: 1 << 14], sizes * signs[1 << 14 :])
