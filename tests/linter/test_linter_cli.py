@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bringup.cli._judging import read_candidate
 from bringup.cli.main import build_app
 from bringup.errors import ConfigError, FormatError, UnknownName
 
@@ -40,6 +41,13 @@ def test_clean_file(tmp_path: Path) -> None:
     code, output = run(str(path), "--json")
     assert code == 0
     assert json.loads(output)["violations"] == []
+
+
+def test_a_byte_order_mark_and_other_ends_of_lines_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(("\ufeff" + CLEAN).replace("\n", "\r\n").encode())
+    assert run(str(path)) == (0, "clean\n")
+    assert read_candidate(path).source == CLEAN
 
 
 def test_violations_show_source_and_caret(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ SHOWN_LINES = 60  # of a log or traceback on the terminal
 def read_candidate(file: Path) -> Candidate:
     """Read a candidate's source; raises FormatError."""
     try:
-        return Candidate(source=file.read_text(encoding="utf-8"))
+        return Candidate(source=file.read_text(encoding="utf-8-sig"))  # editors on Windows write a byte order mark
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

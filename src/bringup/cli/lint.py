@@ -87,7 +87,7 @@ def read(file: Path) -> Candidate | FormatProblem:
     from bringup.errors import FormatError
 
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FormatError(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
