@@ -41,6 +41,7 @@ async def judge() -> AsyncIterator[Bench]:
         yield pool
 
 
+@pytest.mark.halved
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("what", WRONG)
 async def test_what_is_wrong_at_a_number_of_the_source_is_found(judge: Bench, what: str) -> None:

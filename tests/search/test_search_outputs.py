@@ -170,6 +170,7 @@ def test_without_a_model_a_search_begins_with_what_the_recorded_dialog_came_to(t
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_embedded_default_tunes_a_kernel(tmp_path: Path) -> None:
     outcome = command("tune", "logsumexp", "--nodes", "2", "--json", root=tmp_path)
     assert outcome.exit_code in {0, 1}, outcome.output
