@@ -26,6 +26,8 @@ from bringup.suites.audit._vet import raised, run, vetted
 from bringup.suites.opinfo import OpInfoSuite
 from bringup.verdict import CaseId
 
+OWN = torch.randn, torch.randn_like, torch.Tensor.__dict__.get("uniform_"), torch.Tensor.__dict__.get("normal_")
+
 # Ties, indices, lists of tensors, factories, strings in sets, generic classes, in-place, random counts.
 SPREAD = ("add", "sum", "tanh", "gather", "cat", "sort", "meshgrid", "zero_", "masked.var", "arange", "linalg.inv")
 AWKWARD = ("sum", "gather", "meshgrid", "masked.var", "sort")
@@ -171,3 +173,14 @@ def test_inputs_hold_no_structure_that_the_judge_cannot_send() -> None:
         for case in materialised(name, "float32"):
             for leaf in pytree.tree_leaves((case.args, dict(case.kwargs))):
                 assert not isinstance(leaf, torch.Tensor) or leaf.layout is torch.strided
+
+
+def test_families_that_are_not_asked_to_their_end_leave_the_process_as_it_was() -> None:
+    """A gate's cases are drawn up to those that it publishes, some of them within a seed of their own."""
+    torch.manual_seed(1)
+    expected = torch.rand(1)
+    torch.manual_seed(1)
+    assert get_suite("opinfo").materialise("index_select", "float32")
+    now = torch.randn, torch.randn_like, torch.Tensor.__dict__.get("uniform_"), torch.Tensor.__dict__.get("normal_")
+    assert now == OWN
+    assert torch.equal(torch.rand(1), expected)

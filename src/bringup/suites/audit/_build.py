@@ -7,6 +7,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from contextlib import closing
 from dataclasses import replace
 
 from bringup.suites._base import CaseInputs
@@ -36,9 +37,10 @@ def family_cases(
     """
     own = seed_of(subject.seed, subject.operator.name, f"audit.{family}", subject.dtype)
     module = importlib.import_module(f"bringup.suites.audit.{family}")
-    with seeded(own), warnings.catch_warnings():
+    # Drafts that are not asked for to the end are closed first: they may be within a seed of their own, and what that
+    # puts back at its end is what it found.
+    with seeded(own), closing(module.drafts(subject)) as drafts, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        drafts: Iterable[Draft] = module.drafts(subject)
         family_of = _Family(subject, family, cap, first, seed)
         if until is None:
             for draft in drafts:
