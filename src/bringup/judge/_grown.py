@@ -14,7 +14,7 @@ LINE = 64  # what a last dimension is a multiple of
 WIDEST = 1 << 11  # a last dimension, where there are others
 FEW = 5  # the longest of the dimensions between the first and the last
 LAST = 0.75  # how often the last dimension is tried first
-THOUSAND = (900, 1100)
+THOUSAND = (900, 1100)  # elements of a line where there are millions
 SQUARE = 0.3  # how often two dimensions are nearly as long
 
 
@@ -105,8 +105,8 @@ def of_lines(
     long = [one for one in sizes if math.prod(one) > 1]
     if len(set(long)) != 1 or elements * len(long) > most:
         return
-    line = chance.randint(*THOUSAND) if len(long[0]) > 1 else elements
-    shape = ((*(1,) * (len(long[0]) - 2), elements // line, line))[-len(long[0]) :]
+    rank, line = len(long[0]), chance.randint(*THOUSAND)
+    shape = (elements,) if rank == 1 else (*(1,) * (rank - 2), elements // line, line)
     yield [shape if math.prod(one) > 1 else one for one in sizes], {}
 
 

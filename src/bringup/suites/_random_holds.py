@@ -127,7 +127,7 @@ def whole(low: int, high: int) -> Statements:
         mean, variance = (low + high - 1) / 2, (float(width) ** 2 - 1) / 12
         return {
             SUPPORT: True,
-            SHAPE: follows(values, lambda x: ((x.floor() - low + 1) / width).clamp(0, 1), values - 1, values),
+            SHAPE: _even(values - low, width),
             MEAN: balanced(values, mean, variance),
             SPREAD: balanced((values - mean).square(), variance, 0.8 * variance**2),
             APART: independent(values),
@@ -196,13 +196,11 @@ def permutation(n: int) -> Statements:
         orders = [leaf.double() for result in results for leaf in pytree.tree_leaves(result)]
         holds = both(one(order) for order in orders)
         if 1 < n <= RANKED:
-            ranks, count = torch.stack([_rank(order) for order in orders]), math.factorial(n)
-            even = follows(ranks, lambda x: ((x.floor() + 1) / count).clamp(0, 1), ranks - 1, ranks)
-            holds["every order is as likely as any other"] = even
+            ranks = torch.stack([_rank(order) for order in orders])
+            holds["every order is as likely as any other"] = _even(ranks, math.factorial(n))
         elif n > RANKED:
             first = torch.stack([order[0] for order in orders])
-            even = follows(first, lambda x: ((x.floor() + 1) / n).clamp(0, 1), first - 1, first)
-            holds["every number is as likely to be the first"] = even
+            holds["every number is as likely to be the first"] = _even(first, n)
             holds["neighbours are any two numbers"] = _steps(orders, n)
         return holds
 
@@ -210,16 +208,19 @@ def permutation(n: int) -> Statements:
         (a,), (b,) = pytree.tree_leaves(one), pytree.tree_leaves(other)
         a, b = a.double(), b.double()
         away, steps = (b - a) % n if n else b, [order.diff() % n if n else order for order in (a, b)]
-        even = follows(away, lambda x: ((x.floor() + 1) / n).clamp(0, 1), away - 1, away)
-        return {STRANGERS: even and unrelated(a, b) and unrelated(*steps)}
+        return {STRANGERS: _even(away, n) and unrelated(a, b) and unrelated(*steps)}
 
     return Statements(one, of_many, of_two)
 
 
 def _steps(orders: Sequence[torch.Tensor], n: int) -> bool:
     """Whether steps from number to number, modulo n, are from 1 to n - 1 as it comes."""
-    steps = torch.cat([order.diff() % n for order in orders]) if n > 1 else torch.empty(0)
-    return follows(steps, lambda x: (x.floor() / (n - 1)).clamp(0, 1), steps - 1, steps)
+    return n < 2 or _even(torch.cat([order.diff() % n for order in orders]) - 1, n - 1)
+
+
+def _even(values: torch.Tensor, count: int) -> bool:
+    """Whether whole numbers are from 0 to `count` - 1, all equally likely."""
+    return follows(values, lambda x: ((x.floor() + 1) / count).clamp(0, 1), values - 1, values)
 
 
 def _rank(order: torch.Tensor) -> torch.Tensor:

@@ -38,6 +38,7 @@ FEW = 256  # numbers at most in a case that so many seeds are tried on
 SMALL = 8  # such cases
 POOLED, MOST_SEEDS = 512, 160  # numbers of all seeds together, of which their distribution shows, and seeds at most
 OTHERS = 3  # seeds that are drawn beside three near ones, for a large case
+SEEDED = "with another seed: "
 MANY = 10  # cases of a dtype that are drawn to find some
 
 
@@ -103,6 +104,11 @@ class Repeat(Rerun):
                 return outcome, case
         return None
 
+    def _run(self, rerun: Rerunner, case: CaseJudge, seed: int) -> tuple[CaseJudge, Run]:
+        """Make the call with another seed; return it with what came of it."""
+        changed = rerun.given(case, seed=seed)
+        return changed, rerun.call(changed, {})
+
     def _streams(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
         """Ask for the few numbers of many seeds: there must be about as many kinds as PyTorch's generator gives.
 
@@ -112,10 +118,9 @@ class Repeat(Rerun):
         ours, theirs, all_of_them = set(), set(), []
         numbers = max((tensor.numel() for tensor in _resized.results(case)), default=1)
         for turn in range(min(max(SEEDS, POOLED // numbers + 1), MOST_SEEDS)):
-            changed = rerun.given(case, seed=chance.getrandbits(63))
-            run = rerun.call(changed, {})
+            changed, run = self._run(rerun, case, chance.getrandbits(63))
             if run.outcome.kind != "passed":
-                return rerun.failed(self.id, "with another seed: ", run.outcome, changed)
+                return rerun.failed(self.id, SEEDED, run.outcome, changed)
             all_of_them.append(tuple(tensor for _, tensor in run.tensors))
             if turn < SEEDS:
                 ours.add(rerun.bits_of(run))
@@ -141,10 +146,9 @@ class Repeat(Rerun):
         seeds = [*near, *(chance.getrandbits(63) for _ in range(OTHERS))]
         found: list[tuple[torch.Tensor, ...]] = []
         for seed in seeds:
-            changed = rerun.given(case, seed=seed)
-            run = rerun.call(changed, {})
+            changed, run = self._run(rerun, case, seed)
             if run.outcome.kind != "passed":
-                return rerun.failed(self.id, "with another seed: ", run.outcome, changed)
+                return rerun.failed(self.id, SEEDED, run.outcome, changed)
             found.append(tuple(tensor for _, tensor in run.tensors))
         for (one, a), (other, b) in itertools.combinations(zip(seeds, found, strict=True), 2):
             for words, holds in statements(a, b).items():
@@ -156,10 +160,9 @@ class Repeat(Rerun):
         """Ask for the numbers of other seeds: they must differ, and be as random."""
         chance = rerun.chance(self.id, case.inputs.case.dtype, "seeds")
         for place in chance.sample(range(63), SEED_BITS):
-            changed = rerun.given(case, seed=int(case.kwargs["seed"]) ^ (1 << place))
-            run = rerun.call(changed, {})
+            changed, run = self._run(rerun, case, int(case.kwargs["seed"]) ^ (1 << place))
             if run.outcome.kind != "passed":
-                return rerun.failed(self.id, "with another seed: ", run.outcome, changed)
+                return rerun.failed(self.id, SEEDED, run.outcome, changed)
             if rerun.first_difference(one, run) is None:
                 text = f"seeds that differ in bit {place} give the same numbers: all 64 bits count"
                 return rerun.wrong(self.id, text, changed)
