@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -106,6 +107,21 @@ def test_cases_are_the_same_bits_in_another_process(suite: AtenSuite) -> None:
         there = subprocess.run(run, capture_output=True, text=True, check=True)
         assert there.stdout.strip() == here
     assert bits(suite.materialise("native_layer_norm_backward", "float32", 0)) != here
+
+
+def test_gradients_are_the_same_bits_under_every_instruction_set() -> None:
+    code = (
+        "import sys, torch; sys.path.insert(0, sys.argv[1]); import aten_testkit as t\n"
+        "from bringup.suites import get_suite\n"
+        "print(t.bits(get_suite('aten').materialise('threshold_backward.grad_input', 'float32')))"
+    )
+    found = {}
+    for capability in ("default", "avx2"):
+        environment = {**os.environ, "ATEN_CPU_CAPABILITY": capability}
+        run = [sys.executable, "-c", code, str(Path(__file__).parent)]
+        done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+        found[capability] = done.stdout
+    assert found["default"] == found["avx2"]
 
 
 def test_outputs_hold_what_shows_and_in_place_calls_share_memory(suite: AtenSuite) -> None:

@@ -17,6 +17,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from bringup.suites._opinfo_calls import Call, has_tensor
+from bringup.suites._opinfo_numbers import portable_numbers
 from bringup.suites._opinfo_samples import Sample, reseed, seed_of
 from bringup.vpe import device
 from bringup.vpe.device import fallback
@@ -209,7 +210,8 @@ def _backward(recorder: Recorder, call: Call, way: Callable[[list[torch.Tensor]]
         recorder.calls.clear()  # nothing was differentiated: the forward run has all that there is
         return
     reseed(seed_of(0, key, "gradient", dtype))
-    gradients = [_gradient(output) for output in outputs]
+    with portable_numbers():
+        gradients = [_gradient(output) for output in outputs]
     with fallback.observed(recorder.note):
         torch.autograd.grad(outputs, leaves, gradients, allow_unused=True)
 

@@ -18,6 +18,7 @@ from bringup.accuracy import Rule, Standard
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_calls import REARRANGED_OPERATORS
 from bringup.suites._opinfo_cases import case_of
+from bringup.suites._opinfo_numbers import portable_numbers
 from bringup.suites._opinfo_samples import Sample, reseed, samples, seed_of
 from bringup.suites._opinfo_source import OpInfoSource
 from bringup.verdict import CaseId
@@ -218,7 +219,8 @@ def _gradient(operator: str, sample: Sample, inputs: CaseInputs) -> FormCase:
             if not outputs:
                 raise NoCase
             reseed(seed_of(0, f"{operator} {inputs.case.index}", "gradient", inputs.case.dtype))
-            cotangents = [torch.randn(output.shape).to(output.dtype) for output in outputs]
+            with portable_numbers():
+                cotangents = [torch.randn(output.shape).to(output.dtype) for output in outputs]
             args, kwargs = copied(inputs.args, inputs.kwargs)
             gradient([one.clone() for one in cotangents], *args, **kwargs)
         except NoCase:
