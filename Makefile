@@ -31,7 +31,7 @@ fast-tests:
 test-whole: check
 	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-# Every cheat of the collection: `make test` judges every sixth one.
+# Every cheat of the collection: `make test` judges every ninth one.
 test-exploits: install
 	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/exploits
 

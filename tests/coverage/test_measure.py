@@ -96,6 +96,7 @@ def test_every_case_of_the_gate_is_run_and_workers_leave_nothing_behind(kernels:
         ),
     ],
 )
+@pytest.mark.halved
 def test_a_wrong_kernel_is_found_in_the_form_that_it_spoils(tmp_path: Path, fault: dict[str, str], form: Form) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": ADD, "mul.out": MUL, "sum.IntList_out": SUM} | fault)
     found = measured(Setting(TARGET, library.path, gradients=True), "mul")["mul"]
@@ -306,6 +307,7 @@ def test_bad_input_gives_one_line(arguments: list[str], words: str) -> None:
     assert "\n" not in output.strip()
 
 
+@pytest.mark.long
 def test_a_file_of_another_library_is_not_gone_on_with(tmp_path: Path, kernels: Path) -> None:
     path = tmp_path / "r.jsonl"
     # No operator of these can be measured there, so that no process is started.
@@ -318,6 +320,7 @@ def test_a_file_of_another_library_is_not_gone_on_with(tmp_path: Path, kernels: 
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_after_the_library_has_changed_what_that_concerns_is_measured_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     arguments = ["--target", TARGET, "--out", str(path), "--ops", "t", "--ops", "mul", "--ops", "atan", "--json"]
@@ -341,6 +344,7 @@ def test_after_the_library_has_changed_what_that_concerns_is_measured_again(tmp_
     assert Results.read(path).operators == after.operators
 
 
+@pytest.mark.long
 def test_what_pytorch_computes_itself_is_no_kernel_of_the_library() -> None:
     """How `cuda` is watched, on the CPU: its keys stand in for CUDA's."""
     import torch

@@ -55,6 +55,7 @@ async def test_what_is_wrong_at_a_number_of_the_source_is_found(judge: Bench, wh
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("dtype", ["bfloat16", "int64"])
+@pytest.mark.halved
 async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
     source = KERNEL.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")
     for seed in SEEDS:

@@ -84,6 +84,7 @@ async def test_what_the_call_writes_is_given_back_before_each_run(bench: Bench) 
     assert all(EAGER in case.baselines for case in measured.cases)
 
 
+@pytest.mark.long
 async def test_a_target_without_a_stopwatch_says_so() -> None:
     async with Bench("third", JudgeConfig(case_seconds=60, candidate_seconds=200, kernel_cache=NO_CACHE)) as judge:
         measured = await judge.measure(job(judge, DOUBLE, cases=[0]))

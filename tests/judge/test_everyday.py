@@ -64,6 +64,7 @@ async def test_what_is_wrong_for_usual_data_is_found(judge: Bench, what: str) ->
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("dtype", ["bfloat16", "int64"])
+@pytest.mark.halved
 async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
     source = KERNEL.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")
     for seed in SEEDS:

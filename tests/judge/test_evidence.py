@@ -92,6 +92,7 @@ def test_a_changed_source_is_refused(tmp_path: Path) -> None:
         read_evidence(path)
 
 
+@pytest.mark.long
 def test_the_command_judges_again(tmp_path: Path) -> None:
     file, out = tmp_path / "double.py", tmp_path / "e.json"
     file.write_text(DOUBLE)

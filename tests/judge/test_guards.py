@@ -267,6 +267,7 @@ async def test_guards_are_switched_off_by_id() -> None:
         guards_but(("frsh",))
 
 
+@pytest.mark.long
 async def test_the_other_seed_is_drawn_for_each_verdict_and_recorded(judge: Bench) -> None:
     drawn = {(await judged(judge, DOUBLE)).environment.fresh_seed for _ in range(2)}
     assert len(drawn) == 2

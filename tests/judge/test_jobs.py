@@ -357,6 +357,7 @@ def test_bad_input_to_export(tmp_path: Path) -> None:
         assert not (tmp_path / "jobs.jsonl").exists()
 
 
+@pytest.mark.long
 def test_a_job_is_judged_by_a_process_that_shares_nothing_with_the_one_that_made_it(tmp_path: Path) -> None:
     """Neither folder nor home nor environment; the profile and the additions are gone when it is judged."""
     here, there = tmp_path / "here", tmp_path / "there"

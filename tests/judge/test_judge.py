@@ -66,6 +66,7 @@ async def refused_elsewhere(judge: Bench) -> None:
     assert verdict.compiled_for in ("cuda:sm_90", "hip:gfx942")
 
 
+@pytest.mark.long
 async def test_a_wrong_value_is_shown_with_numbers(pool: Bench) -> None:
     verdict = await judged(pool, DOUBLE.replace("v + v", "v + v + 1"))
     assert verdict.kind == "wrong"
@@ -394,12 +395,14 @@ async def test_a_guest_finds_no_files_of_pythons(pool: Bench) -> None:
     assert "ValueError: {'PermissionError'}" in (await judged(pool, source)).summary
 
 
+@pytest.mark.long
 async def test_a_lost_judge_is_replaced(pool: Bench) -> None:
     assert (await judged(pool, DOUBLE)).kind == "passed"
     os.kill(pool._slots[0].pid, 9)
     assert (await judged(pool, DOUBLE)).kind == "passed"
 
 
+@pytest.mark.long
 async def test_lost_fork_servers_are_replaced(pool: Bench) -> None:
     assert (await judged(pool, DOUBLE)).kind == "passed"  # the pool is at work
     for parent in pool._parents.values():
@@ -447,6 +450,7 @@ async def test_questions_about_dtypes_are_answered(pool: Bench) -> None:
         assert "work left to PyTorch" in verdict.summary
 
 
+@pytest.mark.long
 async def test_references_use_the_instructions_that_the_user_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")

@@ -71,6 +71,7 @@ def devices(pool: Bench) -> set[int]:
     return found
 
 
+@pytest.mark.long
 async def test_one_device_process_serves_one_candidate_after_the_other(pool: Bench) -> None:
     assert (await judged(pool, DOUBLE)).kind == "passed"
     before = devices(pool)
@@ -89,6 +90,7 @@ async def test_a_fault_does_not_cost_the_simulators_process(pool: Bench) -> None
     assert devices(pool) == before
 
 
+@pytest.mark.long
 async def test_a_kernel_that_never_ends_has_used_up_its_cycles() -> None:
     """By what was simulated, long before the wall clock; the next candidate meets the same device process."""
     async with Bench("vpe:pe64", JudgeConfig(memory_mb=1024, kernel_cache=NO_CACHE)) as pool:
@@ -102,6 +104,7 @@ async def test_a_kernel_that_never_ends_has_used_up_its_cycles() -> None:
         assert devices(pool) == before
 
 
+@pytest.mark.long
 async def test_launches_of_a_call_share_the_cycles(tmp_path: Path) -> None:
     """A host loop over launches that end is no way around the limit, nor is a call after many others."""
     chip = tmp_path / "chip.yaml"

@@ -45,6 +45,7 @@ def test_only_a_device_that_still_works_makes_a_crash_of_a_fault() -> None:
     asyncio.run(all_of_them())
 
 
+@pytest.mark.long
 def test_a_device_that_fails_at_the_clock_makes_no_time() -> None:
     async def once() -> None:
         async with Bench("clocked", JudgeConfig(kernel_cache=NO_CACHE)) as pool:

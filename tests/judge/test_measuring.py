@@ -69,6 +69,7 @@ async def test_the_time_is_what_the_counters_of_the_gates_call_say(bench: Bench)
     assert measured.speedup() == 0  # compared with nothing
 
 
+@pytest.mark.long
 async def test_times_are_the_same_in_every_run(bench: Bench) -> None:
     one, other = [await bench.measure(job(bench, DOUBLE, by_name(MANY_LAUNCHES))) for _ in range(2)]
     assert one.cases == other.cases

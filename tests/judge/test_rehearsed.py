@@ -153,6 +153,7 @@ def seen_in_a_sealed_call() -> str:
     return str(told["message"])
 
 
+@pytest.mark.long
 async def test_no_call_shows_what_it_is_made_for(judge: Bench) -> None:
     """A wrapper that errs in what looks like the first call of a sealed kernel's process errs in rehearsals, too."""
     sealed = seen_in_a_sealed_call()
@@ -277,6 +278,7 @@ def wrapper(input):
 
 
 @pytest.mark.parametrize("wrong", ["first[0]", "0"])
+@pytest.mark.halved
 async def test_a_first_call_that_times_something_is_judged_for_other_sizes_too(judge: Bench, wrong: str) -> None:
     suite = get_suite("opinfo")
     cases = [

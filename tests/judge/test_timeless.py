@@ -87,6 +87,7 @@ async def judged(judge: Bench, source: str) -> Verdict:
     return await judge.candidate(Candidate(source=source), get_suite("tiny").operator("double"))
 
 
+@pytest.mark.long
 async def test_the_clock_is_said_to_be_stopped(judge: Bench) -> None:
     facts = (await judged(judge, DOUBLE)).environment.isolation
     assert facts is not None
@@ -137,6 +138,7 @@ async def test_sleep_and_locks_with_an_end_still_end(judge: Bench) -> None:
     assert 0.5 < time.monotonic() - began < 60
 
 
+@pytest.mark.long
 async def test_who_hangs_is_asked_where(judge: Bench) -> None:
     async with Bench("vpe:pe64", JudgeConfig(case_seconds=2)) as impatient:
         verdict = await judged(impatient, "def wrapper(x):\n    while True:\n        pass\n")
@@ -144,6 +146,7 @@ async def test_who_hangs_is_asked_where(judge: Bench) -> None:
     assert 'File "candidate.py", line' in (verdict.log or "")
 
 
+@pytest.mark.long
 async def test_where_the_clock_goes_on_guests_work_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_processes, "PASSED_ENVIRONMENT", (*_processes.PASSED_ENVIRONMENT, "BRINGUP_SANDBOX_WITHOUT"))
     monkeypatch.setenv("BRINGUP_SANDBOX_WITHOUT", "clock")

@@ -31,6 +31,7 @@ def test_importing_torch_is_enough(shared: Path) -> None:
     assert run(code, BRINGUP_LIBRARY=str(shared)) == "[2.0, 2.0, 2.0] vpe permissive\n"
 
 
+@pytest.mark.long
 def test_a_process_that_does_not_use_it_has_nothing_of_it() -> None:
     code = (
         "import sys, torch\n"
@@ -93,6 +94,7 @@ def test_whatever_comes_first_completes_the_device() -> None:
     assert run(code) == "done\n"
 
 
+@pytest.mark.long
 def test_seeds_given_before_count() -> None:
     code = "import torch; torch.manual_seed(7); print(torch.vpe.initial_seed())"
     assert run(code) == "7\n"
@@ -105,6 +107,7 @@ def test_switches() -> None:
     assert run(name, TORCH_DEVICE_BACKEND_AUTOLOAD="0") == "privateuseone\n"
 
 
+@pytest.mark.long
 def test_others_that_bring_a_device_are_left_alone(tmp_path: Path) -> None:
     other = tmp_path / "other-1.0.dist-info"
     other.mkdir()
@@ -117,6 +120,7 @@ def test_others_that_bring_a_device_are_left_alone(tmp_path: Path) -> None:
     assert run(code, PYTHONPATH=path, BRINGUP_AUTOLOAD="1") == "vpe\n"
 
 
+@pytest.mark.long
 def test_a_library_by_name_takes_the_place_of_the_one_that_came_by_itself(shared: Path) -> None:
     code = (
         "import torch, bringup\nx = torch.ones(3, device='vpe')\n"

@@ -136,6 +136,7 @@ def test_two_kernels_that_are_bad_only_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_programs_that_cannot_be_bisected(tmp_path: Path) -> None:
     code, _, log = bisect(tmp_path, {}, "accuracy")
     assert code == 2

@@ -255,6 +255,7 @@ def test_recordings_of_public_functions_are_no_overloads(tmp_path: Path) -> None
     assert "relu" in said
 
 
+@pytest.mark.long
 def test_backendbench_there_and_back(folder: Path, tmp_path: Path) -> None:
     code, said = run("library", "export", tmp_path / "bb", "-l", folder)
     assert code == 0, said
@@ -351,6 +352,7 @@ def test_a_kernel_that_another_target_takes_otherwise_becomes_its_override(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_files_are_judged_on_the_way_in_and_again(tmp_path: Path) -> None:
     kernels = Path(__file__).parents[1] / "suites" / "aten_kernels"
     place = tmp_path / "lib"

@@ -141,6 +141,7 @@ def in_a_child(x: Any, alpha: float) -> None:
     torch.add(x, x, alpha=alpha)
 
 
+@pytest.mark.long
 def test_a_child_tells_at_its_end(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

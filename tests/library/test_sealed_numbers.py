@@ -15,6 +15,7 @@ from bringup.library._numbers import PROVED, drawn, far_apart, left_open, order,
 from bringup.library.errors import KernelFailed
 
 
+@pytest.mark.long
 def test_what_a_wrapper_decides_by_a_number_is_not_left_open(tmp_path: Path) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": decides("alpha if alpha < 0.45 else 2 * alpha")})
     with bringup.enable(library, device="vpe:permissive", sealed=True) as on:

@@ -43,6 +43,7 @@ def test_the_next_process_asks_for_nothing_again(disk: Path) -> None:
     assert use(disk, 2).sealer.asked == 1
 
 
+@pytest.mark.long
 def test_what_numbers_have_in_common_is_kept_too(disk: Path) -> None:
     assert use(disk, *dense(0.3, 0.4, 0.37)).sealer.asked == 3
     assert use(disk, *dense(0.3, 0.4, 0.41, 0.43, 0.45, 0.47)).sealer.asked == 3, "not proved before"
@@ -72,12 +73,14 @@ def test_damaged_tapes_are_as_good_as_none(disk: Path, damage: str) -> None:
     assert use(disk, 1, 2).sealer.asked == {"cut": 2, "changed": 1, "binary": 2, "gone": 2}[damage]
 
 
+@pytest.mark.long
 def test_a_tape_without_its_compiled_kernel_is_asked_for_again(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(disk)
     monkeypatch.setattr("bringup.judge.calling.kernels_folder", lambda chosen: str(disk / "nothing"))
     assert use(disk).sealer.asked == 1
 
 
+@pytest.mark.long
 def test_a_pattern_that_was_wrong_is_forgotten(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bringup.library._sealed.LOOKED_AT", 1.0)  # every call that is foretold
     make_library(disk / "sly", {"add.out": decides("7.0 if round(alpha, 5) == 0.43751 else alpha")})

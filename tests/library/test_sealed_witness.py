@@ -118,6 +118,7 @@ def wrapper(self, other, *, alpha=1, out):
 
 
 @pytest.mark.parametrize("key", ["n", "int(n > 1000)"])
+@pytest.mark.halved
 def test_a_tuner_may_have_chosen_before(tmp_path: Path, key: str) -> None:
     """Its witness has chosen for small sizes; what it chooses for these is another configuration."""
     library = make_library(tmp_path / "kernels", {"add.out": TUNED.replace("KEY", key)})
@@ -126,6 +127,7 @@ def test_a_tuner_may_have_chosen_before(tmp_path: Path, key: str) -> None:
             right(torch.randn(n))
 
 
+@pytest.mark.long
 def test_who_times_in_the_first_call_alone_is_not_believed(tmp_path: Path) -> None:
     """What counts then is what a guest with a past does, as those of the judge have one."""
     source = TIMED + ODD.replace("ODD", "len(calls) == 1 and taken(self) > 0")
@@ -135,6 +137,7 @@ def test_who_times_in_the_first_call_alone_is_not_believed(tmp_path: Path) -> No
             right(torch.randn(n))
 
 
+@pytest.mark.long
 def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": ODD.replace("ODD", "len(calls) == 1")})
     for _ in range(2):
@@ -149,6 +152,7 @@ def right(x: torch.Tensor) -> None:
     torch.testing.assert_close((x.to("vpe") + x.to("vpe")).cpu(), x + x)
 
 
+@pytest.mark.long
 def test_a_wrapper_that_ends_its_process_for_other_sizes_is_asked_for_the_same_ones(tmp_path: Path) -> None:
     """Sizes that a witness is asked for first are nobody's: a kernel may hang or crash on them."""
     source = ODD.replace(
@@ -172,6 +176,7 @@ def _guests() -> list[Any]:
     return [witness._session for witness in sealer.witnesses._kept.values()]
 
 
+@pytest.mark.long
 def test_few_witnesses_stay_and_none_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_witness, "KEPT", 1)
     monkeypatch.setattr(_witness, "IDLE_SECONDS", 1.0)

@@ -161,6 +161,7 @@ def use(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_where_a_wrapper_is_used_is_not_to_be_seen(tmp_path: Path) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": TELLS}).path
     # The user's own folder of modules ends as all such folders do.

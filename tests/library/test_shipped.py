@@ -48,6 +48,7 @@ def test_dlrm_trains_beside_the_cpu(sparse: list[str]) -> None:
     check_training(run("examples/train_dlrm.py", "--steps", "2", *sparse))
 
 
+@pytest.mark.long
 def test_a_model_trains_sealed(tmp_path: Path) -> None:
     """As it is by default: wrappers run in guests, and what they asked for runs here in the next process, too."""
     where = {"BRINGUP_SEALED": "1", "XDG_CACHE_HOME": str(tmp_path)}

@@ -65,6 +65,7 @@ def test_they_are_found(site: Path) -> None:
     assert "range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK)" in prompt.stdout  # the worked example
 
 
+@pytest.mark.long
 def test_a_kernel_is_judged_on_the_third_chip_by_the_third_suite(site: Path, tmp_path: Path) -> None:
     where = ("--suite", "fused", "--target", "loom")
     good = bringup(site, "test", "scale_shift", str(KERNEL), *where, "--json")
@@ -77,6 +78,7 @@ def test_a_kernel_is_judged_on_the_third_chip_by_the_third_suite(site: Path, tmp
     assert (bad.returncode, json.loads(bad.stdout)["kind"]) == (1, "wrong")
 
 
+@pytest.mark.long
 def test_what_is_not_for_the_chip_is_refused(site: Path, tmp_path: Path) -> None:
     """By its lint rule, with the line; and by its device where the linter is off."""
     once = tmp_path / "once.py"

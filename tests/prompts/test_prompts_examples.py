@@ -36,6 +36,7 @@ def test_every_target_has_examples_that_its_linter_accepts(target: str) -> None:
 
 
 @pytest.mark.timeout(1200)
+@pytest.mark.long
 async def test_examples_pass_every_case_and_compile_for_a_gpu() -> None:
     """Every launch of the float32 cases compiles, and those of one case in each other dtype.
 
@@ -69,6 +70,7 @@ def test_a_folder_that_is_not_there() -> None:
         load_examples("nonsense")
 
 
+@pytest.mark.long
 async def test_examples_in_a_suite_s_contract_are_shown_there_and_pass_every_case() -> None:
     from judge_bench import Bench
 

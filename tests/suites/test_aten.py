@@ -101,11 +101,10 @@ def test_cases_are_the_same_bits_in_another_process(suite: AtenSuite) -> None:
         "from bringup.suites import get_suite\n"
         "print(t.bits(get_suite('aten').materialise('native_layer_norm_backward', 'float32', int(sys.argv[2]))))"
     )
-    for seed in (0, 7):
-        here = bits(suite.materialise("native_layer_norm_backward", "float32", seed))
-        run = [sys.executable, "-c", code, str(Path(__file__).parent), str(seed)]
-        there = subprocess.run(run, capture_output=True, text=True, check=True)
-        assert there.stdout.strip() == here
+    here = bits(suite.materialise("native_layer_norm_backward", "float32", 7))
+    run = [sys.executable, "-c", code, str(Path(__file__).parent), "7"]
+    there = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == here
     assert bits(suite.materialise("native_layer_norm_backward", "float32", 0)) != here
 
 
@@ -237,6 +236,7 @@ def test_the_prompt_says_what_is_settled_and_what_the_call_means(suite: AtenSuit
 
 
 @pytest.mark.parametrize("name", ["_softmax_backward_data.out", "mm.out"])
+@pytest.mark.halved
 def test_the_audit_asks_for_other_calls_than_the_gate(suite: AtenSuite, name: str) -> None:
     audit = get_suite(str(suite.audit))
     found = audit.materialise(name, "float32")

@@ -196,6 +196,7 @@ print(json.dumps(sorted(seen)))
     assert captured == asked
 
 
+@pytest.mark.long
 def test_a_kernel_is_judged_on_captured_calls(folder: Path) -> None:
     options = ("--suite", "captured:calls.json")
     output = run("test", "native_layer_norm", KERNELS / "native_layer_norm.py", *options, cwd=folder).stdout
@@ -229,6 +230,7 @@ def test_commands_take_the_suite(folder: Path) -> None:
     assert "float32[12, 8]" in prompt
 
 
+@pytest.mark.long
 def test_coverage_of_a_library(folder: Path) -> None:
     for name in ("mm.out", "native_layer_norm"):
         run("library", "add", KERNELS / f"{name}.py", "--op", name, "--unjudged", "-l", "lib", cwd=folder)

@@ -20,6 +20,7 @@ assert callable(torch._dynamo.explain)
 """
 
 
+@pytest.mark.long
 def test_the_compiler_is_not_imported() -> None:
     program = BUILD.format(suite="opinfo", operators=["exp", "addmm"])
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

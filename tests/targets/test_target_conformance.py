@@ -41,6 +41,7 @@ async def results(spec: str) -> dict[str, CheckResult]:
     return {result.name: result async for result in check_target(spec)}
 
 
+@pytest.mark.long
 async def test_what_ships_conforms() -> None:
     """That a plug-in does is a test of its own package: examples/bringup-loom."""
     found = await results("vpe:pe64")
@@ -94,6 +95,7 @@ async def test_a_targets_own_examples_must_pass(monkeypatch: pytest.MonkeyPatch)
         assert "[torch-function]" in found["worked example exp"].detail
 
 
+@pytest.mark.long
 async def test_a_target_that_computes_wrongly_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not conform is named, what is optional lacks, and the rest is still told."""
     checks = [

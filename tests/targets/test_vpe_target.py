@@ -43,6 +43,7 @@ async def test_work_left_to_pytorch_fails_by_construction_and_is_named(pool: Ben
     assert "work left to PyTorch: the device has no aten::add" in verdict.summary
 
 
+@pytest.mark.long
 async def test_a_relative_profile_that_extends_another_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

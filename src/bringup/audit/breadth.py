@@ -124,6 +124,9 @@ ARGUMENTS = (
     Kind("shapes", ("each of two",)),
     Kind("combined", number=4),
     Kind("combined", ("limits of",), number=2, dtype="int64"),
+    Kind("beside", number=4),
+    Kind("beside", ("in tall matrices", "running_mean missing", "running_var missing"), number=1),
+    Kind("beside", ("come back",), number=1, dtype="float16"),
 )
 
 # What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.

@@ -72,8 +72,9 @@ INDEXED = _words(
 )
 
 # Overloads whose output shape, or whose result as a Python number, depends on the values of the inputs (ATen's tags
-# `dynamic_output_shape` and `data_dependent_output`), and the bytes that a wrapper may read of what its kernels have
-# computed: a size or a flag is one number of eight bytes, with room for a second one.
+# `dynamic_output_shape` and `data_dependent_output`; `linalg_lstsq` has residuals where all ranks are full), and the
+# bytes that a wrapper may read of what its kernels have computed: a size or a flag is one number of eight bytes, with
+# room for a second one.
 NUMBER = 16
 READ_BYTES = dict.fromkeys(
     _words(
@@ -81,7 +82,7 @@ READ_BYTES = dict.fromkeys(
         _local_scalar_dense.default allclose.default bincount.default equal.default is_nonzero.default
         masked_select.default nonzero.default nonzero_numpy.default repeat_interleave.Tensor
         unique_consecutive.default unique_dim.default unique_dim_consecutive.default _unique.default _unique2.default
-        _ctc_loss.Tensor _ctc_loss.default index.Tensor
+        _ctc_loss.Tensor _ctc_loss.default index.Tensor linalg_lstsq.default
         """,
         prefix="aten.",
     ),

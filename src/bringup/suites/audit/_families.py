@@ -58,6 +58,7 @@ FAMILIES: dict[str, int] = {
     "indices": 5,
     "given": 8,
     "combined": 14,
+    "beside": 12,
 }
 MAX_CASES = sum(FAMILIES.values())
 

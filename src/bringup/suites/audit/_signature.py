@@ -94,6 +94,18 @@ def by_name(call: Call, way: list[Parameter]) -> dict[str, Any] | None:
     return {**dict(zip(names, call.args, strict=False)), **call.kwargs}
 
 
+def with_argument(signature: str, call: Call, name: str, value: object) -> Call | None:
+    """Return the call with an argument given otherwise, where it stands or else by name; None without such a name."""
+    for way in alternatives(signature):
+        names = positional(way)
+        if name in names[: len(call.args)]:
+            place = names.index(name)
+            return Call(call.reference, (*call.args[:place], value, *call.args[place + 1 :]), call.kwargs)
+        if name in {one.name for one in way}:
+            return Call(call.reference, call.args, {**call.kwargs, name: value})
+    return None
+
+
 def has_rest(signature: str) -> bool:
     """Whether an alternative takes any number of positional arguments (`*size`)."""
     return re.search(r"[(,]\s*\*\w", signature) is not None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._pool import Pool, distinct
-from bringup.suites.audit._signature import alternatives, by_name, positional
+from bringup.suites.audit._signature import alternatives, by_name, with_argument
 from bringup.suites.audit._structure import structured
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import Leaf, elements, tensors, turns
@@ -44,7 +44,7 @@ def _tensor(subject: Subject, samples: list[Sample], name: str) -> Iterator[Draf
             continue
         for length in sorted({n for leaf in data for n in leaf.tensor.shape if n > 1}, reverse=True):
             tensor = pool.like(Leaf(-1, data[0].place, data[0].tensor), (length,))
-            call = _with(subject, sample.call, name, tensor)
+            call = with_argument(subject.operator.signature, sample.call, name, tensor)
             if call is not None and not raised(call):
                 words = f"argument {name}, which the sample leaves out"
                 yield Draft(words, call, sample.variant, sample.entry, group=words)
@@ -67,7 +67,7 @@ def _empty(subject: Subject, samples: list[Sample], name: str) -> Iterator[Draft
         numbers = isinstance(value, list | tuple) and all(type(item) is int for item in value)
         if not (type(value) is int or (numbers and value != ())):
             continue
-        call = _with(subject, sample.call, name, ())
+        call = with_argument(subject.operator.signature, sample.call, name, ())
         if call is not None and not raised(call):
             words = f"argument {name} ()"
             yield Draft(words, call, sample.variant, sample.entry, group=words)
@@ -97,15 +97,3 @@ def _at(subject: Subject, call: Call, name: str) -> object:
     """What a call gives for a parameter; None for nothing."""
     found = (by_name(call, way) for way in alternatives(subject.operator.signature))
     return next((named[name] for named in found if named is not None and name in named), None)
-
-
-def _with(subject: Subject, call: Call, name: str, value: object) -> Call | None:
-    """Return the call with an argument given otherwise, where it stands or else by name."""
-    for way in alternatives(subject.operator.signature):
-        names = positional(way)
-        if name in names[: len(call.args)]:
-            place = names.index(name)
-            return Call(call.reference, (*call.args[:place], value, *call.args[place + 1 :]), call.kwargs)
-        if name in {one.name for one in way}:
-            return Call(call.reference, call.args, {**call.kwargs, name: value})
-    return None
