@@ -99,7 +99,10 @@ def _note(row: dict[str, Any], evidence: Any, word: str) -> None:
     if evidence.kind == "passed":
         row |= {"status": word, "passed": passed, "why": ""}
     else:
-        row |= {"status": "failed", "passed": passed, "why": evidence.kind.replace("_", " ")}
+        why = evidence.kind.replace("_", " ")
+        if evidence.guard:  # all cases may have passed: what it takes to see the same again
+            why += f" (guard {evidence.guard}, judge.fresh_seed {evidence.fresh_seed})"
+        row |= {"status": "failed", "passed": passed, "why": why}
 
 
 def print_coverage(found: dict[str, Any]) -> None:
