@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -145,3 +146,16 @@ def test_another_kernel_tells_what_its_text_can_hold() -> None:
     assert one != other
     assert told_by_data(one, other, kernels_of(one)) == 64
     assert told_by_data(one, other, {*kernels_of(one), *kernels_of(other)}) == 8
+
+
+def test_many_lines_are_compared_in_no_time() -> None:
+    before = ["launch a 1"] * 2048
+    after = [f"launch {'ac'[n % 2]} 1" for n in range(2048)]
+    began = time.process_time()
+    assert told_by_data(before, after) >= 1024  # each line that has become another counts
+    assert time.process_time() - began < 5
+
+
+def test_what_is_the_same_at_both_ends_is_not_compared() -> None:
+    lines = [f"launch k {n}" for n in range(600)]
+    assert told_by_data([*lines, "launch a 1", *lines], [*lines, "launch a 2", *lines]) == 8

@@ -147,3 +147,10 @@ def test_no_element_leaves_its_dimension(case: tuple[Descriptor, Descriptor, Des
     assert not kept or run or found in permuted(argument)
     same = source.size == argument.size and source.stride == argument.stride and source.address == argument.address
     assert kept or not (same or run)
+
+
+def test_a_prefix_of_an_argument_is_no_place_of_its_own() -> None:
+    argument = (BASE, (4, 6), (6, 1), 4)
+    for length, results, right in ((24, [], True), (20, [], False), (20, [(4, 6)], False), (20, [(4, 5)], True)):
+        source, target = tensor(OTHER, (length,), (1,)), tensor(BASE, (length,), (1,))
+        assert Order([argument], results).keeps(source, target, 4 * 64) is right

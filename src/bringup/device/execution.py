@@ -358,11 +358,13 @@ class Execution:
         The third part says of outputs that hold copies of inputs which elements these are, one byte an element.
         """
         blocks: list[Block | None] = []
+        named: set[int] = set()
         for base, nbytes in storages:
             block = self.memory.at(base) if nbytes else None
-            if block is not None and (block.nbytes < nbytes or block in blocks):
+            if block is not None and (block.nbytes < nbytes or base in named):
                 raise Malformed("a storage that is larger than its memory, or named twice")
             blocks.append(block)
+            named.add(base)
         data = [b"" if b is None else self.engine.read(b, n) for b, (_, n) in zip(blocks, storages, strict=True)]
         writers: list[dict[str, int]] = []
         masks: list[bytes] = []

@@ -203,6 +203,7 @@ class Machine:
             "masks": [len(mask) for mask in masks],
             "tape": len(tape),
             "wrong": wrong,
+            "returned": self.returned,
             "replace": self.engine.broken(),
         }
         self.in_call, self.registered = False, 0

@@ -7,6 +7,7 @@ element within a dimension, repeats it, picks it, or puts it beside others, a ke
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 
 from bringup.device.checks import item_bytes
@@ -21,7 +22,7 @@ Given = tuple[int, Sequence[int], Sequence[int], int]
 class Order:
     """The rule for one call."""
 
-    def __init__(self, arguments: Iterable[Given], results: Iterable[Sequence[int]] = ()) -> None:
+    def __init__(self, arguments: Sequence[Given], results: Iterable[Sequence[int]] = ()) -> None:
         """Keep how the tensors among the call's arguments lie, and the sizes of its right results."""
         self._places: set[tuple[int, Dims]] = set()
         self._dims: set[tuple[int, Dims]] = set()
@@ -29,6 +30,8 @@ class Order:
             dims = _dims(size, stride, width)
             self._places.add((address, _merged(dims)))
             self._dims.add((address, _unordered(dims)))
+        # How many bytes of elements each argument has: what is laid into one is all of it.
+        self._lengths = {(address, math.prod(size) * width) for address, size, _, width in arguments}
         self._starts = {address for address, _ in self._places}
         self._results = {tuple(size) for size in results}
 
@@ -36,9 +39,9 @@ class Order:
         """Whether a copy, which is not empty, only lays a tensor down again.
 
         The source is an argument of the call as it was given, or one run of memory; the target is all of its storage
-        (of `nbytes`), or an argument as it was given or, one run, as it was resized. What is kept is the order of the
-        elements, or that of their addresses. Whole dimensions may change places: those of an argument, and those of
-        something with the sizes of a result.
+        (of `nbytes`), or an argument as it was given or, one run, as large as it was given or as a result is. What is
+        kept is the order of the elements, or that of their addresses. Whole dimensions may change places: those of an
+        argument, and those of something with the sizes of a result.
         """
         width = item_bytes(source.dtype)
         taken, put = (_dims(t.size, t.stride, width) for t in (source, target))
@@ -51,13 +54,18 @@ class Order:
         for order in {natural, by_address, _by_address(put)} if turns else {natural, by_address}:
             run = _merged(put, order) if _is_run(_merged(put, order)) else None
             fills = run is not None and target.address == target.base and run[0][0] == nbytes
-            resized = run is not None and target.address in self._starts
+            resized = run is not None and self._all_of_one(target.address, run[0][0], width)
             steps = [put[dim][1] for dim in order if put[dim][0] > 1]
             falls = all(one >= other for one, other in itertools.pairwise(steps))
             onto = fills or resized or (onto_whole and (order == natural or falls))
             if onto and (turns or whole or _is_run(_merged(taken, order))):
                 return True
         return False
+
+    def _all_of_one(self, address: int, nbytes: int, width: int) -> bool:
+        """Whether a run is all of an argument that begins there: as it was given, or as large as a result is."""
+        grown = {math.prod(size) * width for size in self._results}
+        return (address, nbytes) in self._lengths or (address in self._starts and nbytes in grown)
 
 
 def _dims(size: Sequence[int], stride: Sequence[int], width: int) -> Dims:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bringup.device.execution import Launcher
 
 MOST_LINES = 1 << 11  # that are told one by one; of the rest there is a digest
+MOST_PAIRS = 1 << 16  # of lines that are compared with one another
 LEFT_OUT = 6  # words of a line that is quoted
 SHORT = 32  # digits of a digest: pairs of texts that share twelve are found in minutes
 WORDS = 8  # of an upload that are quoted
@@ -194,7 +195,7 @@ def told_by_data(before: Sequence[str], after: Sequence[str], kernels: Container
     exchanged: set[tuple[str, str]] = set()
     total = 0
     common = set(before) & set(after)
-    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    for kind, i, j, k, m in _changes(before, after):
         if kind == "equal":
             continue
         for one, other in zip_longest(before[i:j], after[k:m], fillvalue=""):
@@ -207,6 +208,19 @@ def told_by_data(before: Sequence[str], after: Sequence[str], kernels: Container
                     exchanged.add(pair)
             total += max(_uploaded(line) for line in (one, other))
     return total
+
+
+def _changes(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """What has become of lines, as `difflib` tells it; line by line where there are too many to look for a match."""
+    most = min(len(before), len(after))
+    begin = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), most)
+    ends = zip(reversed(before[begin:]), reversed(after[begin:]), strict=False)
+    same = next((n for n, (a, b) in enumerate(ends) if a != b), most - begin)
+    one, other = before[begin : len(before) - same], after[begin : len(after) - same]
+    if len(one) * len(other) > MOST_PAIRS:  # its time may grow with the third power
+        return [("replace", begin, begin + len(one), begin, begin + len(other))]
+    codes = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    return [(kind, i + begin, j + begin, k + begin, m + begin) for kind, i, j, k, m in codes]
 
 
 def kernels_of(lines: Iterable[str]) -> set[str]:

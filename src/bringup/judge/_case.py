@@ -115,7 +115,11 @@ class CaseJudge:
 
     def host_allowance(self) -> int:
         """Bytes that the host may make for this call: see `guards.rules.HostBytes`."""
-        return HOST_BASE + HOST_PER_NUMBER * self._numbers() + (HOST_WITH_TENSORS if self.tensors else 0)
+        return HOST_BASE + HOST_PER_NUMBER * self._numbers() + (HOST_WITH_TENSORS if self._has_data() else 0)
+
+    def _has_data(self) -> bool:
+        """Whether some tensor may be read: what a right call writes as a whole gives nothing to compute with."""
+        return bool(self.tensors) and (self.readable is None or bool(self.readable))
 
     def upload_allowance(self) -> int:
         """Of these, bytes that it may upload: as many as a table of the call's numbers and tensors has."""

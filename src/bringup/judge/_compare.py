@@ -18,6 +18,7 @@ from bringup.verdict import Difference, Mismatch, TensorSummary
 
 SMALL = 64  # tensors of at most so many elements are printed in full
 FIRST = 8  # so many differing elements are shown
+_MOST_SHOWN = 400  # characters of a value
 MOST_DIMS = 64  # PyTorch reduces over no more
 
 
@@ -100,14 +101,20 @@ def compare(
 def _compare_values(expected: Any, actual: Any, rtol: float | None, atol: float | None, path: str) -> Mismatch | None:
     if isinstance(expected, float | complex) and isinstance(actual, float | int | complex):
         if isinstance(actual, bool):
-            return _structure(path, f"{expected!r} was expected, {actual!r} was returned")
+            return _structure(path, f"{_shown(expected)} was expected, {_shown(actual)} was returned")
         kind = torch.complex128 if isinstance(expected, complex) else torch.float64
         return compare_tensors(torch.tensor(expected, dtype=kind), torch.tensor(actual, dtype=kind), rtol, atol, path)
     if isinstance(actual, torch.Tensor):
-        return _structure(path, f"the Python value {expected!r} was expected, a tensor was returned")
+        return _structure(path, f"the Python value {_shown(expected)} was expected, a tensor was returned")
     if type(expected) is not type(actual) or expected != actual:
-        return _structure(path, f"{expected!r} was expected, {actual!r} was returned")
+        return _structure(path, f"{_shown(expected)} was expected, {_shown(actual)} was returned")
     return None
+
+
+def _shown(value: Any) -> str:
+    """A value as Python writes it, cut: a guest may have returned anything."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}... ({len(text)} characters)"
 
 
 def _structure(path: str, message: str) -> Mismatch:

@@ -342,7 +342,7 @@ class Session:
             check_inputs(reply, request)
         except ValueError as error:
             raise CallFailed(f"its answer makes no sense: {error}") from None
-        stream.drain()
+        stream.drain(time.monotonic() + GRACE_SECONDS)
         return reply
 
 
@@ -393,10 +393,17 @@ class _Stream:
             self.seconds += time.monotonic() - began
         return True
 
-    def drain(self) -> None:
-        """Take what the guest has sent before its answer."""
+    def drain(self, deadline: float) -> None:
+        """Take what the guest has sent before its answer; raises CallFailed where it goes on sending."""
         while self._open and self._take():
-            pass
+            if time.monotonic() > deadline:
+                self._hang_up()
+                raise CallFailed("it goes on asking the device after its answer")
+
+    def _hang_up(self) -> None:
+        self._open = False
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
 
     def _commands(self) -> None:
         buffer, at = self._buffer, 0
@@ -404,9 +411,8 @@ class _Stream:
             while len(buffer) - at >= HEAD.size:
                 code, length = HEAD.unpack_from(buffer, at)
                 if not _admits(code, length):
-                    self._open = False
                     at = len(buffer)
-                    self.sock.shutdown(socket.SHUT_RDWR)
+                    self._hang_up()
                     break
                 if len(buffer) - at - HEAD.size < length:
                     break
@@ -415,8 +421,12 @@ class _Stream:
                 answer = self.device.execute(Command(code), body)
                 body.release()
                 if answer is not None:
-                    with contextlib.suppress(frames.Closed, frames.DeadlineExceeded):
+                    try:
                         frames.send(self.sock, answer[0], (answer[1],) if answer[1] else ())
+                    except (frames.Closed, frames.DeadlineExceeded):  # it does not read what it has asked for
+                        at = len(buffer)
+                        self._hang_up()
+                        break
         del buffer[:at]
 
 

@@ -177,6 +177,8 @@ class Recorder:
         """
         if self.error:
             raise GuestFailed(self.error)
+        if not self._returned:
+            raise GuestFailed("its answer comes before its call is over")
         numbers = []
         for base, nbytes in reply["storages"]:
             number = self._region.get(int(base), -1) if nbytes else -1
