@@ -8,12 +8,13 @@ here depends on the instructions, threads or libraries of the host. docs/decisio
 from bringup.accuracy._chance import ALARM, balanced, follows, independent, unrelated, unrepeated
 from bringup.accuracy._limits import COMPLETE, Arithmetic, Limit, Limits, Standard
 from bringup.accuracy._numbers import FLOATS, PRECISION
+from bringup.accuracy._room import limited_memory
 from bringup.accuracy._steps import RUNS, Stepped, Steps, stepwise
 from bringup.accuracy._table import KINDS, Kind, Rule, rule_of, table
 from bringup.accuracy._twin import copy_arguments
 
 __all__ = [
     "ALARM", "COMPLETE", "FLOATS", "KINDS", "PRECISION", "RUNS", "Arithmetic", "Kind", "Limit", "Limits", "Rule",
-    "Standard", "Stepped", "Steps", "balanced", "copy_arguments", "follows", "independent", "rule_of", "stepwise",
-    "table", "unrelated", "unrepeated",
+    "Standard", "Stepped", "Steps", "balanced", "copy_arguments", "follows", "independent", "limited_memory", "rule_of",
+    "stepwise", "table", "unrelated", "unrepeated",
 ]  # fmt: skip

@@ -117,7 +117,9 @@ class DeviceProcess:
             return
         try:
             frames.send(self.guest, answer[0], (answer[1],) if answer[1] else ())
-        except (frames.Closed, frames.DeadlineExceeded):
+        except frames.Closed:
+            self._hang_up()
+        except frames.DeadlineExceeded:
             self.machine.note(Broken(STREAM, "the guest does not read what it has asked for"))
             self._hang_up()
 

@@ -140,7 +140,7 @@ class Exchange:
         broken = (done["error"] or {}).get("kind") in ("rule", "fault", "time")
         if lost is not None and not broken:
             return lost
-        if lost is None and not done["returned"] and not broken:
+        if "result" in reply and lost is None and not done["returned"] and not broken:
             return cheated("stream", "the guest answers before its call is over")
         failed = self.compiling.check(done["also"], done["kernels"])
         printed = runner.output + done["printed"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from bringup.accuracy import limited_memory
 from bringup.device.transcript import apart, first_difference
 from bringup.errors import EnvironmentFault
 from bringup.judge import _circumstances, _codec, _grown
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from bringup.judge._judging import Judging
     from bringup.suites import CaseInputs
 
+MOST_MADE = 2 << 30  # bytes that the reference of a call which a guard has made may ask for
 MOST_QUOTED = 160  # characters of a command in a message
 
 
@@ -112,6 +114,7 @@ class Rerunner:
         self.runs = 0
         self.random = random.Random(judging.job.fresh_seed)
         self._numbers = itertools.count()
+        self.explodes = False  # whether a call that was made had a result for which there is no room
 
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Run:
         """Call the wrapper on a case in a mode (`order`: a seed)."""
@@ -393,10 +396,12 @@ class Rerunner:
 
     def _answers(self, case: CaseJudge) -> bool:
         try:
-            case.answer()
+            with limited_memory(MOST_MADE):  # how large a result becomes shows with the values alone (`combinations`)
+                case.answer()
         except EnvironmentFault:
             raise
-        except Exception:
+        except Exception as error:
+            self.explodes |= isinstance(error, MemoryError) or "can't allocate memory" in str(error)
             return False
         return True
 

@@ -78,7 +78,7 @@ class Everyday(_resized.Resized):
         from bringup.judge import _laws
 
         law, axis = self._plan[what]
-        if not rerun.free(case) or not rerun.told(FAMILIES[axis]):
+        if rerun.explodes or not rerun.free(case) or not rerun.told(FAMILIES[axis]):
             return None
         if axis == OUT and "out" not in rerun.parameters:
             axis = ""
@@ -91,7 +91,7 @@ class Everyday(_resized.Resized):
                 continue
             for drawn in known:
                 for moved in MOVES:
-                    if self._attempts[what] >= ATTEMPTS:
+                    if self._attempts[what] >= ATTEMPTS or rerun.explodes:
                         return None
                     self._attempts[what] += 1
                     made = _filled(rerun, case, sizes, lengths, (drawn, moved), chance)

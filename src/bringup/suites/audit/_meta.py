@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
+from bringup.accuracy import limited_memory
 from bringup.suites._opinfo_calls import Call
-from bringup.suites.audit._room import limited
 from bringup.suites.audit._tree import mapped
 
 _COMPILER = "torch._dynamo"
@@ -28,7 +28,7 @@ def on_meta(call: Call) -> Any:
 
     Tensors without values need memory too: 2**31 of them, 16 GB.
     """
-    with torch.no_grad(), warnings.catch_warnings(), limited():
+    with torch.no_grad(), warnings.catch_warnings(), limited_memory():
         warnings.simplefilter("ignore")
         meta = mapped(call, lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta"))
         if "device" in meta.kwargs:  # a factory's

@@ -32,7 +32,7 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bringup.accuracy import Arithmetic, Limit, copy_arguments
+from bringup.accuracy import Arithmetic, Limit, copy_arguments, limited_memory
 from bringup.operators import DTYPES
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_calls import Arguments, Call
@@ -42,7 +42,6 @@ from bringup.suites._opinfo_tolerance import DEFAULTS, DTYPE_BOUND
 from bringup.suites.audit._families import MAX_INPUT, MAX_OUTPUT, MOST_DIMENSIONS
 from bringup.suites.audit._layouts import stepped
 from bringup.suites.audit._meta import on_meta
-from bringup.suites.audit._room import limited
 from bringup.suites.audit._structure import among
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, mapped, tensors
@@ -263,7 +262,7 @@ def run(call: Call) -> Any:
 def _run(call: Call) -> tuple[Any, Arguments]:
     """Run the reference on copies of the arguments; return its result, and the copies as it has left them."""
     args, kwargs = copy_arguments(call.args, call.kwargs)
-    with torch.no_grad(), warnings.catch_warnings(), limited():
+    with torch.no_grad(), warnings.catch_warnings(), limited_memory():
         warnings.simplefilter("ignore")
         return call.reference(*args, **kwargs), (args, kwargs)
 

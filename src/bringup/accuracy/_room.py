@@ -12,7 +12,7 @@ MOST = 8 << 30  # bytes: results of the cap's size in double precision, and all 
 
 
 @contextmanager
-def limited(most: int = MOST) -> Iterator[None]:
+def limited_memory(most: int = MOST) -> Iterator[None]:
     """Refuse requests for memory that let this process grow by more than `most` bytes.
 
     Without it a result of 100 GB, which no meta kernel has foretold, is refused on one host, swapped on another, and
