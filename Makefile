@@ -27,7 +27,7 @@ test-fast: check
 fast-tests:
 	@echo $(FAST)
 
-# All tests, those too that take minutes, and all variants of those of which `make test` takes every second.
+# All tests, those too that take minutes, and all variants of those of which `make test` takes every third.
 test-whole: check
 	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 

@@ -36,15 +36,15 @@ TESTS = Path(__file__).parent
 
 
 def _later(items: list[pytest.Item]) -> list[pytest.Item]:
-    """What is for `make test-whole` alone: the long ones, and of the variants of what is halved every second one."""
+    """What is for `make test-whole` alone: the long ones, and of what is thinned all but every third variant."""
     seen: Counter[tuple[Path, str]] = Counter()
     found = []
     for item in items:
-        halved = item.get_closest_marker("halved")
-        if halved is not None:
+        thinned = item.get_closest_marker("thinned")
+        if thinned is not None:
             name = item.path, item.name.partition("[")[0]
             seen[name] += 1
-            if seen[name] % 2 == (1 if "odd" in halved.args else 0):
+            if seen[name] % 3 != (2 if "odd" in thinned.args else 1):
                 found.append(item)
         elif item.get_closest_marker("long"):
             found.append(item)

@@ -96,7 +96,7 @@ def test_every_case_of_the_gate_is_run_and_workers_leave_nothing_behind(kernels:
         ),
     ],
 )
-@pytest.mark.halved
+@pytest.mark.thinned
 def test_a_wrong_kernel_is_found_in_the_form_that_it_spoils(tmp_path: Path, fault: dict[str, str], form: Form) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": ADD, "mul.out": MUL, "sum.IntList_out": SUM} | fault)
     found = measured(Setting(TARGET, library.path, gradients=True), "mul")["mul"]

@@ -66,6 +66,7 @@ def memory_of_a_guest(caller: Caller) -> dict[tuple[int, str], bytes]:
             pytest.skip(f"a guest's memory cannot be read from outside: {error}")
 
 
+@pytest.mark.long
 def test_a_later_guest_is_like_an_earlier_one(caller: Caller) -> None:
     first = memory_of_a_guest(caller)
     for _ in range(20):

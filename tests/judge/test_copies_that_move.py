@@ -43,7 +43,7 @@ async def judged(pool: Bench, source: str) -> Verdict:
 
 
 @pytest.mark.parametrize("target", ["third", "moving"])
-@pytest.mark.halved
+@pytest.mark.thinned
 def test_a_result_made_by_copies(target: str) -> None:
     async def both() -> tuple[Verdict, ...]:
         async with Bench(target, JudgeConfig(kernel_cache=NO_CACHE)) as pool:

@@ -50,7 +50,7 @@ async def judge() -> AsyncIterator[Bench]:
         yield pool
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("what", WRONG)
 async def test_what_is_wrong_for_usual_data_is_found(judge: Bench, what: str) -> None:
@@ -64,7 +64,7 @@ async def test_what_is_wrong_for_usual_data_is_found(judge: Bench, what: str) ->
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("dtype", ["bfloat16", "int64"])
-@pytest.mark.halved
+@pytest.mark.thinned
 async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
     source = KERNEL.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")
     for seed in SEEDS:

@@ -273,7 +273,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_hostile_candidates_end_as_a_verdict(pool: Bench, impatient: Bench, name: str) -> None:
     source, kind, said = HOSTILE[name]

@@ -81,6 +81,7 @@ async def test_one_device_process_serves_one_candidate_after_the_other(pool: Ben
     assert devices(pool) == before
 
 
+@pytest.mark.long
 async def test_a_fault_does_not_cost_the_simulators_process(pool: Bench) -> None:
     await judged(pool, DOUBLE)
     before = devices(pool)
@@ -231,7 +232,7 @@ ENDINGS = {
 }
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", ENDINGS)
 async def test_a_hostile_guest_ends_as_a_verdict_and_the_next_candidate_works(pool: Bench, name: str) -> None:
     body, kinds = ENDINGS[name]

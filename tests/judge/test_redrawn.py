@@ -59,7 +59,7 @@ async def judge() -> AsyncIterator[Bench]:
         yield pool
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("what", WRONG)
 async def test_what_no_case_shows_is_drawn(judge: Bench, what: str) -> None:
     guard, flag, change, dtype = WRONG[what]
@@ -74,7 +74,7 @@ async def test_what_no_case_shows_is_drawn(judge: Bench, what: str) -> None:
     assert (await judge.maximum(source, dtype, SEEDS[0], IDS)).passed
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
 async def test_a_right_kernel_passes(judge: Bench, dtype: str) -> None:
     source = MAXIMUM.replace("flag = FLAG", "flag = False").replace("CHANGE", "pass")

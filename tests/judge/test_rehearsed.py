@@ -166,7 +166,7 @@ async def test_no_call_shows_what_it_is_made_for(judge: Bench) -> None:
     assert (verdict.kind, verdict.guard) == ("cheated", "rehearsed"), verdict.summary
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("what", STATE)
 async def test_a_wrapper_that_goes_by_anything_else_is_found(judge: Bench, what: str) -> None:
     source = with_number(*STATE[what]).replace("SHAPES", repr(shapes()))
@@ -232,7 +232,7 @@ HONEST = {
 }  # fmt: skip
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("what", HONEST)
 async def test_honest_memories_pass(judge: Bench, what: str) -> None:
     verdict = await judged(judge, HONEST[what])
@@ -278,7 +278,7 @@ def wrapper(input):
 
 
 @pytest.mark.parametrize("wrong", ["first[0]", "0"])
-@pytest.mark.halved
+@pytest.mark.thinned
 async def test_a_first_call_that_times_something_is_judged_for_other_sizes_too(judge: Bench, wrong: str) -> None:
     suite = get_suite("opinfo")
     cases = [

@@ -100,7 +100,7 @@ async def judged(pool: Bench, name: str, source: str, cases: list[CaseInputs]) -
     ("raised", "passes"),
     [("ZeroDivisionError", False), ("KeyError", False), ("AttributeError", False), ("ValueError", True)],
 )
-@pytest.mark.halved
+@pytest.mark.thinned
 async def test_an_accident_is_no_refusal(pool: Bench, raised: str, passes: bool) -> None:
     cases = [case for case in gate("stack") if case.raises and not case.raises.startswith(raised)]
     assert cases
@@ -123,7 +123,7 @@ async def test_an_accident_is_no_refusal(pool: Bench, raised: str, passes: bool)
         ("stack", "if len(tensors) > 8: raise RuntimeError('at most eight tensors')"),
     ],
 )
-@pytest.mark.halved
+@pytest.mark.thinned
 async def test_what_pytorch_takes_must_not_be_refused(pool: Bench, name: str, refusal: str) -> None:
     cases = [case for case in gate(name) if case.title.startswith("ranks: ")]
     assert len(cases) >= 2

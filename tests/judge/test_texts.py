@@ -98,9 +98,9 @@ TABLES = (
     ],
 )  # fmt: skip
 def test_no_text_takes_long(read: Callable[[], Any]) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     read()
-    assert time.perf_counter() - began < SECONDS
+    assert time.process_time() - began < SECONDS
 
 
 def test_callers_of_a_line_are_still_told() -> None:

@@ -74,6 +74,7 @@ FIRST = (
 )
 
 
+@pytest.mark.long
 def test_whatever_comes_first_completes_the_device() -> None:
     """Weights that two modules share stay shared in the first move, too. One process imports torch, and forks."""
     code = (

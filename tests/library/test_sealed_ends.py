@@ -41,7 +41,7 @@ MORE_AFTER_THE_END = """
     ],
     ids=["more after the end", "an address"],
 )
-@pytest.mark.halved
+@pytest.mark.thinned
 def test_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, body: str, words: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     library = make_library(tmp_path / "kernels", {"add.out": KERNEL.format(where=where, body=body)})

@@ -120,8 +120,9 @@ def test_nothing_is_foretold_faster_than_it_is_looked_at(tmp_path: Path, monkeyp
         on.sealer.study.want(NOW, free.wait)
         for alpha in dense(*[0.275 + 0.01 * number for number in range(8)]):
             torch.testing.assert_close(torch.add(x, x, alpha=alpha).cpu(), torch.full((3,), 1 + alpha))
-        assert on.sealer.foretold - before[1] == 3
-        assert on.sealer.asked - before[0] == 5
+        foretold = on.sealer.foretold - before[1]
+        assert 1 <= foretold <= 3  # what is still looked at from before takes of the credit, on a busy machine
+        assert on.sealer.asked - before[0] == 8 - foretold
         free.set()
 
 

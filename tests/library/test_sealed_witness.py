@@ -44,7 +44,7 @@ def own_tapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     "odd",
     [
@@ -79,7 +79,7 @@ def taken(x):
 """
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     "odd",
     [
@@ -118,7 +118,7 @@ def wrapper(self, other, *, alpha=1, out):
 
 
 @pytest.mark.parametrize("key", ["n", "int(n > 1000)"])
-@pytest.mark.halved
+@pytest.mark.thinned
 def test_a_tuner_may_have_chosen_before(tmp_path: Path, key: str) -> None:
     """Its witness has chosen for small sizes; what it chooses for these is another configuration."""
     library = make_library(tmp_path / "kernels", {"add.out": TUNED.replace("KEY", key)})
@@ -163,6 +163,7 @@ def test_a_wrapper_that_ends_its_process_for_other_sizes_is_asked_for_the_same_o
         right(torch.randn(48))
 
 
+@pytest.mark.long
 def test_a_witness_that_dies_is_replaced(tmp_path: Path) -> None:
     source = ODD.replace("odd = ODD", "odd = False\n    if len(calls) == 20:\n        import os\n        os._exit(3)")
     library = make_library(tmp_path / "kernels", {"add.out": source})

@@ -42,7 +42,7 @@ def test_a_gpt_trains_beside_the_cpu() -> None:
     check_training(run("examples/train_gpt.py", "--steps", "3"))
 
 
-@pytest.mark.halved("odd")
+@pytest.mark.thinned("odd")
 @pytest.mark.parametrize("sparse", [[], ["--sparse"]])
 def test_dlrm_trains_beside_the_cpu(sparse: list[str]) -> None:
     check_training(run("examples/train_dlrm.py", "--steps", "2", *sparse))
@@ -61,6 +61,7 @@ def test_a_model_trains_sealed(tmp_path: Path) -> None:
         assert kept > 0
 
 
+@pytest.mark.long
 def test_a_missing_kernel_is_an_error_and_not_the_cpu(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "kernels", tmp_path / "kernels")
     removed = run("-m", "bringup.cli.main", "library", "remove", "mul.out", "--library", str(tmp_path / "kernels"))

@@ -130,7 +130,7 @@ def traces(pool: Bench) -> tuple[set[int], list[str], str]:
     return processes, files, Path("/proc/self/mountinfo").read_text()
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("hostile", ALL, ids=lambda h: h.name)
 async def test_hostile(isolated: Pools, canary: Path, hostile: Hostile) -> None:
     if isolated.isolation["missing"]:
@@ -139,7 +139,7 @@ async def test_hostile(isolated: Pools, canary: Path, hostile: Hostile) -> None:
     assert hostile.says in verdict.summary + verdict.log
 
 
-@pytest.mark.halved("odd")
+@pytest.mark.thinned("odd")
 @pytest.mark.parametrize("hostile", [h for h in ALL if h.degraded], ids=lambda h: h.name)
 async def test_hostile_without_namespaces(degraded: Pools, canary: Path, hostile: Hostile) -> None:
     if degraded.isolation["on"].get("files") != "Landlock":

@@ -236,7 +236,7 @@ def test_the_prompt_says_what_is_settled_and_what_the_call_means(suite: AtenSuit
 
 
 @pytest.mark.parametrize("name", ["_softmax_backward_data.out", "mm.out"])
-@pytest.mark.halved
+@pytest.mark.thinned
 def test_the_audit_asks_for_other_calls_than_the_gate(suite: AtenSuite, name: str) -> None:
     audit = get_suite(str(suite.audit))
     found = audit.materialise(name, "float32")
@@ -269,7 +269,7 @@ def kernel(name: str) -> str:
     return (KERNELS / f"{name}.py").read_text(encoding="utf-8")
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", sorted(file.stem for file in KERNELS.glob("*.py")))

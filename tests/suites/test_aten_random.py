@@ -34,7 +34,7 @@ def generator(seed: int) -> torch.Generator:
 
 
 @pytest.mark.parametrize("name", sorted(random_overloads()))
-@pytest.mark.halved
+@pytest.mark.thinned
 def test_pytorch_itself_passes_and_the_seed_decides(name: str) -> None:
     operator = SUITE.operator(name)
     assert operator.exclusion is None

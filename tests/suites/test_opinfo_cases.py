@@ -111,7 +111,7 @@ def test_generators_are_left_as_they_were(suite: OpInfoSuite) -> None:
     assert (torch.rand(1).item(), numpy.random.rand(), random.random()) == expected
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("seed", [1, 12345])
 def test_other_seeds_give_other_values_of_the_same_cases(suite: OpInfoSuite, seed: int) -> None:
     for name in ("add", "masked.std", "nn.functional.max_unpool1d", "nn.functional.max_unpool3d"):

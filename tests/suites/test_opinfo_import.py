@@ -29,7 +29,7 @@ print(len(op_db))
 
 
 @pytest.mark.parametrize("program", [LIGHT, WANTS_MORE])
-@pytest.mark.halved
+@pytest.mark.thinned
 def test_the_compiler_is_left_out_unless_it_is_wanted(program: str) -> None:
     whole = "from torch.testing._internal.common_methods_invocations import op_db\nprint(len(op_db))\n"
     counts = []

@@ -225,7 +225,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", ["optimized_fm", "map_id", "event_truncation"])
 def test_a_problem_s_process_computes_the_limits_that_its_reference_would_give_here(name, one_thread):
     found = get_suite(f"modules:{CASE_STUDIES / name}.py")

@@ -39,7 +39,7 @@ def test_every_operator_of_the_shipped_calls_is_recorded_and_has_three_sizes_of_
     assert {(len(calls.calls), len(calls.small)) for calls in SMALL.calls.values()} == {(3, 3)}
 
 
-@pytest.mark.halved
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", sorted(SMALL.calls))
 def test_small_calls_can_be_made(name):
     cases = list(SMALL._chosen(SMALL.base.materialise(name, "float32"), name, "float32", 0))

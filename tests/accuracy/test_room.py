@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from bringup.accuracy import _room, limited_memory
 from bringup.suites._opinfo_calls import Call
-from bringup.suites.audit import _room
 from bringup.suites.audit._meta import on_meta
-from bringup.suites.audit._room import limited
 from bringup.suites.audit._vet import raised, small_result
 
 linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
@@ -43,7 +42,7 @@ def test_calls_without_values_are_refused_as_well() -> None:
 @linux
 def test_what_a_process_has_does_not_count() -> None:
     kept = torch.empty(1 << 28, dtype=torch.int64)  # 2 GiB of addresses, which nobody writes
-    with limited(1 << 30):
+    with limited_memory(1 << 30):
         assert torch.zeros(1 << 20).numel() + kept.numel() > 1 << 28
         with pytest.raises(RuntimeError):
             torch.empty(1 << 28, dtype=torch.int64)
@@ -52,5 +51,5 @@ def test_what_a_process_has_does_not_count() -> None:
 def test_without_proc_nothing_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_room, "_STATUS", Path("/nowhere/statm"))
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with limited(1 << 20):
+    with limited_memory(1 << 20):
         assert resource.getrlimit(resource.RLIMIT_AS) == before
