@@ -22,18 +22,19 @@ Given = tuple[int, Sequence[int], Sequence[int], int]
 class Order:
     """The rule for one call."""
 
-    def __init__(self, arguments: Sequence[Given], results: Iterable[Sequence[int]] = ()) -> None:
+    def __init__(self, arguments: Iterable[Given], results: Iterable[Sequence[int]] = ()) -> None:
         """Keep how the tensors among the call's arguments lie, and the sizes of its right results."""
         self._places: set[tuple[int, Dims]] = set()
         self._dims: set[tuple[int, Dims]] = set()
+        self._lengths: set[tuple[int, int]] = set()  # bytes of each one's elements
         for address, size, stride, width in arguments:
             dims = _dims(size, stride, width)
             self._places.add((address, _merged(dims)))
             self._dims.add((address, _unordered(dims)))
-        # How many bytes of elements each argument has: what is laid into one is all of it.
-        self._lengths = {(address, math.prod(size) * width) for address, size, _, width in arguments}
+            self._lengths.add((address, math.prod(size) * width))
         self._starts = {address for address, _ in self._places}
         self._results = {tuple(size) for size in results}
+        self._grown = {math.prod(size) for size in self._results}
 
     def keeps(self, source: Descriptor, target: Descriptor, nbytes: int) -> bool:
         """Whether a copy, which is not empty, only lays a tensor down again.
@@ -64,8 +65,7 @@ class Order:
 
     def _all_of_one(self, address: int, nbytes: int, width: int) -> bool:
         """Whether a run is all of an argument that begins there: as it was given, or as large as a result is."""
-        grown = {math.prod(size) * width for size in self._results}
-        return (address, nbytes) in self._lengths or (address in self._starts and nbytes in grown)
+        return (address, nbytes) in self._lengths or (address in self._starts and nbytes // width in self._grown)
 
 
 def _dims(size: Sequence[int], stride: Sequence[int], width: int) -> Dims:

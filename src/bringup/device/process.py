@@ -117,10 +117,7 @@ class DeviceProcess:
             return
         try:
             frames.send(self.guest, answer[0], (answer[1],) if answer[1] else ())
-        except frames.Closed:
-            self._hang_up()
-        except frames.DeadlineExceeded:
-            self.machine.note(Broken(STREAM, "the guest does not read what it has asked for"))
+        except (frames.Closed, frames.DeadlineExceeded):
             self._hang_up()
 
     def _compile(self, digest: str, text: dict[str, Any]) -> tuple[dict[str, Any], memoryview]:

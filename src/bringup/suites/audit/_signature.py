@@ -94,6 +94,12 @@ def by_name(call: Call, way: list[Parameter]) -> dict[str, Any] | None:
     return {**dict(zip(names, call.args, strict=False)), **call.kwargs}
 
 
+def argument_of(signature: str, call: Call, name: str) -> Any:
+    """What a call gives for a parameter; None for nothing."""
+    found = (by_name(call, way) for way in alternatives(signature))
+    return next((named[name] for named in found if named is not None and name in named), None)
+
+
 def with_argument(signature: str, call: Call, name: str, value: object) -> Call | None:
     """Return the call with an argument given otherwise, where it stands or else by name; None without such a name."""
     for way in alternatives(signature):

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._pool import Pool, distinct
-from bringup.suites.audit._signature import alternatives, by_name, with_argument
+from bringup.suites.audit._signature import alternatives, argument_of, with_argument
 from bringup.suites.audit._spoilt import refused
 from bringup.suites.audit._structure import structured
 from bringup.suites.audit._subject import Draft, Subject
@@ -56,21 +55,15 @@ def _optional(subject: Subject) -> list[str]:
     return list(dict.fromkeys(p.name for p in ways if p.default == "None" or p.name.startswith("running_")))
 
 
-def _named(subject: Subject, call: Call) -> dict[str, Any]:
-    """What a call gives, by name."""
-    found = (by_name(call, way) for way in alternatives(subject.operator.signature))
-    return next((named for named in found if named is not None), {})
-
-
-def _wider(subject: Subject, sample: Sample) -> Iterator[Call]:
+def _wider(subject: Subject, pool: Pool, sample: Sample) -> Iterator[Call]:
     """Yield a sample's call as it is, and with each weight that it leaves out, as large as its first tensor."""
     yield sample.call
     data = subject.data(sample.call)
-    given = _named(subject, sample.call)
+    signature = subject.operator.signature
     for name in [name for name in _optional(subject) if name in _AS_LARGE] if data else ():
-        if given.get(name) is None:
-            tensor = Pool(subject).like(Leaf(-1, data[0].place, data[0].tensor), data[0].tensor.shape).abs()
-            call = with_argument(subject.operator.signature, sample.call, name, tensor)
+        if argument_of(signature, sample.call, name) is None:
+            tensor = pool.like(Leaf(-1, data[0].place, data[0].tensor), data[0].tensor.shape).abs()
+            call = with_argument(signature, sample.call, name, tensor)
             if call is not None and not raised(call):
                 yield call
 
@@ -81,7 +74,7 @@ def _broadcast(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
         return
     pool = Pool(subject)
     for sample in samples:
-        for call in _wider(subject, sample):
+        for call in _wider(subject, pool, sample):
             found = tensors(call)
             if len(found) < 3 or raised(call) or not dense_results(call):
                 continue
@@ -109,8 +102,8 @@ def _narrow(found: list[Leaf]) -> Iterator[tuple[str, dict[int, tuple[int, ...]]
 def _alone(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
     """Yield calls without one of two optional tensors that a sample gives: PyTorch may refuse them."""
     for sample in samples:
-        named = _named(subject, sample.call)
-        given = [name for name in _optional(subject) if isinstance(named.get(name), torch.Tensor)]
+        values = {name: argument_of(subject.operator.signature, sample.call, name) for name in _optional(subject)}
+        given = [name for name, value in values.items() if isinstance(value, torch.Tensor)]
         for name in given if len(given) > 1 else ():
             call = with_argument(subject.operator.signature, sample.call, name, None)
             words = f"{name} missing beside {', '.join(one for one in given if one != name)}"
@@ -173,11 +166,11 @@ def _of_values(shape: torch.Size) -> torch.Tensor:
 
 
 def _norms(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
-    """Yield square matrices of large and of small norm, where the operator takes any matrix."""
+    """Yield matrices of large and of small norm, alone among the data."""
     if not subject.torch_dtype.is_floating_point or subject.operator.category != "Linear Algebra":
         return
-    if not structured(subject.operator):
-        return  # `scales` has these
+    if not structured(subject.operator):  # `scales` has these
+        return
     for norm, sample in itertools.product(_NORMS, samples):
         data = subject.data(sample.call)
         if len(data) != 1 or data[0].tensor.dim() < 2 or data[0].tensor.shape[-1] < 2:
@@ -210,8 +203,9 @@ def _back(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
             ones = {leaf.index: torch.ones_like(leaf.tensor) for leaf in data[1:]}
             call = exchanged(sample.call, {data[0].index: large, **ones})
             found = None if raised(call) else dense_results(call)
-            finite = found and all(bool(t.isfinite().all()) for t in found[1] if t.is_floating_point())
-            if finite and any(t.numel() < large.numel() for t in (found or ((), ()))[1]):
+            results = () if found is None else found[1]
+            finite = all(bool(t.isfinite().all()) for t in results if t.is_floating_point())
+            if finite and any(t.numel() < large.numel() for t in results):
                 words = f"sums that leave the range and come back, axis {axis}"
                 yield Draft(words, call, sample.variant, sample.entry, group=words)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._pool import Pool, distinct
-from bringup.suites.audit._signature import alternatives, by_name, with_argument
+from bringup.suites.audit._signature import alternatives, argument_of, with_argument
 from bringup.suites.audit._structure import structured
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import Leaf, elements, tensors, turns
@@ -40,7 +40,7 @@ def _tensor(subject: Subject, samples: list[Sample], name: str) -> Iterator[Draf
     for sample in samples:
         data = subject.data(sample.call)
         given = sample.call.kwargs.get(name)
-        if given is not None or not data or _at(subject, sample.call, name) is not None:
+        if given is not None or not data or argument_of(subject.operator.signature, sample.call, name) is not None:
             continue
         for length in sorted({n for leaf in data for n in leaf.tensor.shape if n > 1}, reverse=True):
             tensor = pool.like(Leaf(-1, data[0].place, data[0].tensor), (length,))
@@ -63,7 +63,7 @@ def _flag(samples: list[Sample], name: str) -> Iterator[Draft]:
 def _empty(subject: Subject, samples: list[Sample], name: str) -> Iterator[Draft]:
     """Yield () where some sample gives a number or a list of numbers, and PyTorch takes it: it may mean "not given"."""
     for sample in samples:
-        value = _at(subject, sample.call, name)
+        value = argument_of(subject.operator.signature, sample.call, name)
         numbers = isinstance(value, list | tuple) and all(type(item) is int for item in value)
         if not (type(value) is int or (numbers and value != ())):
             continue
@@ -91,9 +91,3 @@ def _longer(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
                     after = dense_results(call)
                     if before and after and [t.shape for t in before[1]] != [t.shape for t in after[1]]:
                         yield Draft(words, call, sample.variant, sample.entry, group=words)
-
-
-def _at(subject: Subject, call: Call, name: str) -> object:
-    """What a call gives for a parameter; None for nothing."""
-    found = (by_name(call, way) for way in alternatives(subject.operator.signature))
-    return next((named[name] for named in found if named is not None and name in named), None)
