@@ -138,7 +138,7 @@ class Environment(Record):
     skipped: dict[str, int] = Field(default_factory=dict)  # cases that were not asked for, by reason
     reruns: dict[str, dict[str, float]] = Field(default_factory=dict)  # by guard: runs and seconds
     phases: dict[str, float] = Field(default_factory=dict)  # seconds by what they were spent on, the guards' cases too
-    start_ms: float = 0.0  # from the request for a guest to the loaded candidate
+    start_ms: float = 0.0  # from the request for a guest until it is there; its first call loads the candidate
     device_ms: float = 0.0  # start of a device process, where one was needed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 
 import pytest
@@ -386,9 +387,9 @@ def test_commands_outside_of_a_call_break_a_rule(bench: Bench, command: Command)
     tensor = flat(x, "float32", 1).pack()
     body = {Command.COPY: tensor * 2, Command.UPLOAD: tensor + bytes(4), Command.ALSO: b"{}"}.get(command, tensor)
     bench.command(command, body)
+    bench.begin(NUMBERS)  # nobody listens before
     if command is Command.READ:
         assert "outside of a call" in bench.answer()[0]["stopped"]
-    bench.begin(NUMBERS)
     ended = bench.end()
     assert (ended.error["kind"], ended.error["rule"]) == ("rule", "stream")
     assert f"({command.name}) outside of a call of the wrapper" in ended.error["text"]
@@ -601,8 +602,9 @@ def test_a_refusal_is_forgotten_with_its_guest(bench: Bench) -> None:
 
 def test_no_kernel_is_asked_for_outside_of_a_call(bench: Bench) -> None:
     bench.guest()
-    assert "outside of a call" in bench.kernel(request("kernel_double"))["stopped"]
+    bench.command(Command.KERNEL, json.dumps(request("kernel_double")).encode())
     bench.begin()
+    assert "outside of a call" in bench.answer()[0]["stopped"]
     assert "outside of a call" in bench.end().error["text"]
 
 

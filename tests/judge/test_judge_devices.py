@@ -243,15 +243,18 @@ async def test_a_hostile_guest_ends_as_a_verdict_and_the_next_candidate_works(po
     assert (await judged(pool, DOUBLE)).kind == "passed"
 
 
-async def test_what_was_sent_outside_of_a_call_is_held_against_the_candidate(pool: Bench) -> None:
-    """While the module loads there is nothing to copy."""
-    source = (
-        STREAM + "\ntry:\n    torch.empty(4, device='vpe').copy_(torch.ones(4))\n    torch.vpe.synchronize()\n"
-        "except RuntimeError:\n    pass\n" + DOUBLE
-    )
-    verdict = await judged(pool, source)
-    assert (verdict.kind, verdict.guard) == ("cheated", "stream"), verdict.summary
-    assert "outside of a call of the wrapper" in verdict.summary
+async def test_a_module_that_uses_the_device_while_it_is_loaded_is_told_so(pool: Bench) -> None:
+    verdict = await judged(pool, "import torch\nTABLE = torch.empty(4, device='vpe')\n" + DOUBLE)
+    assert verdict.kind == "raised", verdict.summary
+    assert "the module cannot be loaded" in verdict.summary
+    assert "does not use it while it is loaded" in verdict.summary
+
+
+async def test_what_a_module_asks_for_while_it_is_loaded_belongs_to_its_first_call(pool: Bench) -> None:
+    """Whoever goes around Python's device, too."""
+    asks = STREAM + "\nsend(1, struct.pack('<QQ', 0x5000_0000_0000, 16))\n"
+    verdict = await judged(pool, asks + DOUBLE)
+    assert (verdict.kind, verdict.guard) == ("cheated", "stream"), verdict.summary  # the call's own memory lies there
     assert (await judged(pool, DOUBLE)).kind == "passed"
 
 

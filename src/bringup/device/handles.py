@@ -74,7 +74,9 @@ class Handles:
     @property
     def _open(self) -> Stream:
         if self.stream is None:
-            raise RuntimeError("the guest's stream has not begun")
+            raise RuntimeError(
+                "the device is there for calls of the wrapper: a module does not use it while it is loaded"
+            )
         return self.stream
 
     # What tensors are made of ----------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from bringup.device.memory import Memory
 from bringup.device.reach import marks_by_base
 from bringup.device.timing import INFINITE, MOST_TRIALS, TRIAL_MODE, TURNS, told_seconds
 from bringup.device.transcript import Transcript, digest
-from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, Command, Malformed
+from bringup.device.wire import ADDRESS, LAUNCH, Command, Malformed
 
 MOST_LOADED = 1 << 12  # that the device keeps for other guests
 MOST_COMMANDS = 1 << 17  # of one call
@@ -290,13 +290,11 @@ class Machine:
         return {"stopped": str(error["short"]), "line": error.get("line", 0)}, b""
 
     def _outside(self, command: Command, body: memoryview) -> Answer | None:
-        """A command while no call is open: a module that is loaded may allocate, which nothing will ever see."""
+        """A command that was sent while no call was open: destructors may come late, nothing else."""
         if command is Command.RETURNED:
             return None  # of a call that the device was told to end before
         if command is Command.FREE:
             self.memory.free(ADDRESS.unpack(body)[0])
-        elif command is Command.ALLOC and self.before is None:
-            self.memory.allocate(*ALLOCATION.unpack(body))
         else:
             raise Broken(STREAM, f"a command to the device ({command.name}) outside of a call of the wrapper")
         return None

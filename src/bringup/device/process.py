@@ -61,7 +61,8 @@ class DeviceProcess:
         while True:
             while self.waiting:
                 self._message(*self.waiting.popleft())
-            watched = [self.control] if self.guest is None else [self.control, self.guest]
+            # Between calls a guest is not listened to, as in sealed use: how far it gets there would tell who asks.
+            watched = [self.control] if self.guest is None or not self.machine.in_call else [self.control, self.guest]
             ready, _, _ = select.select(watched, [], [])
             try:
                 # The guest's commands first: the referee asks for results once the guest has sent them all.

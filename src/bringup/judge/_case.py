@@ -203,10 +203,16 @@ class CaseJudge:
 
     @functools.cached_property
     def rearranges(self) -> bool:
-        """Whether this call only moves elements, whatever the operator does in others."""
+        """Whether this call only moves elements, whatever the operator does in others.
+
+        Also where it has none: what a factory makes, kernels make, and to move that would be to choose among more.
+        """
         outs = [name for name in self.operator.writes if name in self.inputs.kwargs]
         if self.inputs.raises or (self.operator.mutates and not outs):
             return False
+        written = [tensor for name in outs for _, tensor in _codec.tensors_of(self.inputs.kwargs[name], "")]
+        if not any(all(tensor is not one for one in written) for _, tensor in self.tensors):
+            return True
         if self.operator.indexed and len(self.tensors) > 1:
             return False  # where an index happens to say what sizes say, only kernels know
         if self.inputs.standard is not None and self.inputs.standard.rule.degree:

@@ -54,7 +54,8 @@ class Exchange:
         self.counters: list[dict[str, Any]] = []
         self.kernels_made = 0  # in calls that were rehearsed
         self.isolation = ""
-        self.start_ms = 0.0  # fork, namespaces and loading of the candidate
+        self._unloaded: dict[str, Any] = {}  # what the guest is still to be told to load
+        self.start_ms = 0.0  # fork and namespaces
         self.device_ms = 0.0  # start of a device process, where one was needed
         self.waiting: Waiting | None = None  # of the call that is under way
         self.starved = False  # whether the latest call that was too late had too little of a processor
@@ -81,9 +82,7 @@ class Exchange:
         try:
             if self.runner is None:
                 with self.phases("start"):
-                    failed = self._start(seconds)
-                if failed is not None:
-                    return failed.with_call(case)
+                    self._start()
             mode = {**self.mode(case), **mode}
             with self.phases("calls"):
                 outcome = self._exchange(case, mode, request, payloads, seconds)
@@ -109,9 +108,10 @@ class Exchange:
             # Nothing runs on the device before the wrapper has returned, but for those that read values.
             with beside_others(self.referee.lock if self._reads else ""):
                 deadline = time.monotonic() + seconds + GRACE_SECONDS
-                runner.send(request, (), deadline)
+                runner.send(self._message(request), (), deadline)
                 reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
             check_reply(reply)
+            lost = self._not_loaded(reply)
             outputs = case.outputs(reply)
             check_inputs(reply, request)
         except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
@@ -157,9 +157,7 @@ class Exchange:
         try:
             if self.runner is None:
                 with self.phases("start"):
-                    failed = self._start(seconds)
-                if failed is not None:
-                    return [], failed
+                    self._start()
             device, runner = self.referee.device, self.runner
             assert device is not None
             assert runner is not None
@@ -172,9 +170,10 @@ class Exchange:
                 request = one.to_guest()
                 deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
                 try:
-                    runner.send(request, (), deadline)
+                    runner.send(self._message(request), (), deadline)
                     reply, _ = runner.receive(deadline, {device.fd: device.serve}, self._compiled_since(before))
                     check_inputs(check_reply(reply), request)
+                    lost = self._not_loaded(reply)
                     replies.append(reply)
                 except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
                     lost = self._lost(error, seconds, deadline + self.compiling.seconds - before)
@@ -211,17 +210,21 @@ class Exchange:
         request, payloads = case.request()
         seconds = self.job.limits.case_seconds
         try:
-            if self.runner is None and (failed := self._start(seconds)) is not None:
-                raise RuntimeError(failed.summary)
+            if self.runner is None:
+                self._start()
             device, runner = self.referee.device, self.runner
             assert device is not None
             assert runner is not None
+            if self._unloaded:  # the call that loads it is none that is timed
+                self.host_seconds(case)
             deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
             request["bases"] = device.begin(self.mode(case), request["sizes"], payloads, deadline)
             began = time.perf_counter()
-            runner.send(request, (), deadline)
-            runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+            runner.send(self._message(request), (), deadline)
+            reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
             taken = time.perf_counter() - began - (self.compiling.seconds - before)
+            if (failed := self._not_loaded(reply)) is not None:
+                raise RuntimeError(failed.summary)
             with beside_others(self.referee.lock):
                 done, _ = device.end([], [], time.monotonic() + seconds)
         except (DeviceLost, frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
@@ -237,7 +240,20 @@ class Exchange:
             file.write(data[len(data) - size :])
         return data[: len(data) - size]
 
-    def _start(self, seconds: float) -> Outcome | None:
+    def _message(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What a guest is sent for a call: its first says what to load, too, as in sealed use."""
+        loads, self._unloaded = self._unloaded, {}
+        return {**request, **loads}
+
+    def _not_loaded(self, reply: dict[str, Any]) -> Outcome | None:
+        """What an answer means that says that the module cannot be loaded; None for any other one."""
+        if reply.get("phase") != "load":
+            return None
+        self.renew_guest()
+        text = str(reply.get("error"))
+        return Outcome("raised", f"the module cannot be loaded: {raised_line(text)}", exception=text, fatal=True)
+
+    def _start(self) -> None:
         """Start a guest, and a device process where there is none."""
         job, referee, began = self.job, self.referee, time.monotonic()
         old, device = referee.device, referee.start_device(self.compiling.answer)
@@ -245,25 +261,13 @@ class Exchange:
             self.device_ms = (time.monotonic() - began) * 1e3
             began = time.monotonic()
         stream = device.next_guest(self.job.candidate.source, job.limits.memory_mb << 20)
-        deadline = time.monotonic() + seconds + GRACE_SECONDS
         try:
             self.runner = referee.worker(job.limits, stream)
         finally:
             stream.close()
+        self._unloaded = {"source": job.candidate.source, "compile_for": job.compile_for}
         self.isolation, self.reached = self.runner.isolation, space.MIDDLE
-        try:
-            self.runner.send({"source": self.job.candidate.source, "compile_for": job.compile_for}, (), deadline)
-            reply, _ = self.runner.receive(deadline, {device.fd: device.serve})
-            check_reply(reply)
-        except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
-            return self._lost(error, seconds, deadline)
         self.start_ms = (time.monotonic() - began) * 1e3
-        if "error" not in reply:
-            return None
-        self._close(self.runner)
-        self.runner = None
-        text = str(reply["error"])
-        return Outcome("raised", f"the module cannot be loaded: {raised_line(text)}", exception=text, fatal=True)
 
     def _lost(self, error: Exception, seconds: float, deadline: float) -> Outcome:
         """The guest gave no answer: it hangs, is dead, or talks nonsense."""

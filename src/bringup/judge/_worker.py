@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import gc
 import select
@@ -49,7 +48,11 @@ class Guests:
         _touch.prepare()
 
     def serve(self, descriptor: int) -> None:
-        """Be a guest: take the stream, load the candidate, answer calls until the socket closes."""
+        """Be a guest: take the stream, load the candidate, answer calls until the socket closes.
+
+        The message that says what to load is the first call's, too: nothing of a module's runs before somebody waits
+        for an answer, so that nothing tells it who that is.
+        """
         from triton.backends.compiler import GPUTarget
 
         from bringup.device.stream import Stream
@@ -61,24 +64,20 @@ class Guests:
         _plain_signals()
         _touch.install()
         _, descriptors, _, _ = socket.recv_fds(sock, 1, 1)
-        self.handles.start(Stream(socket.socket(fileno=descriptors[0])))
         request, _ = frames.receive(sock)
-        self.frontend.also = {spec: GPUTarget(*gpu_target(spec)) for spec in request["compile_for"]}
+        self.frontend.also = {spec: GPUTarget(*gpu_target(spec)) for spec in request.pop("compile_for")}
         try:
-            wrapper = load(request["source"]).wrapper
+            wrapper = load(request.pop("source")).wrapper
         except BaseException as error:
             frames.send(sock, {"error": _traceback(error), "phase": "load"})
             return
-        with contextlib.suppress(RuntimeError):  # the device is gone: the first call will say so
-            assert self.handles.stream is not None
-            self.handles.stream.flush()  # what the module did belongs to no call
-        frames.send(sock, {"ok": True})
+        self.handles.start(Stream(socket.socket(fileno=descriptors[0])))
         while True:
+            frames.send(sock, self.calls.answer(wrapper, request))
             try:
                 request, _ = frames.receive(sock)
             except frames.Closed:
                 return
-            frames.send(sock, self.calls.answer(wrapper, request))
 
     def answer(self, function: Callable[[], Any], arguments: list[Any], storages: list[Any]) -> dict[str, Any]:
         """Call a function; describe what it returned or raised, and what it has left of the arguments.

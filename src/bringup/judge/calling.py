@@ -290,9 +290,10 @@ class Session:
     """A process that has loaded a module, and calls its `wrapper` when it is asked; use as a context manager."""
 
     def __init__(self, guest: Guest, stream: _Stream, source: str, limits: JudgeLimits) -> None:
-        """Nothing is sent before the first call."""
+        """Nothing is sent before the first call, which loads the module."""
         self._guest, self._stream, self._source, self._limits = guest, stream, source, limits
-        self._loaded: dict[str, Any] | None = None
+        self._called = False
+        self._failed: dict[str, Any] | None = None  # what the guest says of a module that cannot be loaded
 
     def __enter__(self) -> Session:
         return self
@@ -329,11 +330,13 @@ class Session:
             return check_reply(self._guest.receive(deadline, {stream.sock.fileno(): stream.serve}, extra)[0])
 
         try:
-            if self._loaded is None:
-                self._loaded = asked({"source": self._source, "compile_for": []})
-            if "error" in self._loaded:
-                return self._loaded
-            reply = asked(request)
+            if self._failed is not None:
+                return self._failed
+            loads = {} if self._called else {"source": self._source, "compile_for": []}
+            self._called = True
+            reply = asked({**request, **loads})
+            if reply.get("phase") == "load":
+                self._failed = reply
         except frames.DeadlineExceeded:
             raise CallFailed(f"the wrapper did not return within {seconds:g} s") from None
         except (frames.Closed, frames.TooLarge):

@@ -1,9 +1,9 @@
-"""Operators that may read: the same values in other places give the same sizes, and so the same commands."""
+"""Operators that may read: other values with a result of the same sizes give the same sizes, so the same commands."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bringup.device.transcript import kernels_of, told_by_data
@@ -22,13 +22,17 @@ SMALLEST = 8  # beside these
 TRIES = 12
 SMALL = 128  # elements: as many flags as may be read
 ZEROS = (0.3, 0.7)  # share of the elements that are zeros
+MOVED = "the same values in other places"
+OTHERS = "other values of the same range"
+Alter = Callable[[Sequence["torch.Tensor"], random.Random], None]
 
 
 class Shuffled(Rerun):
     """More calls whose values are those of a call before in other places, where sizes of the result are the same.
 
-    What is read (a size, a flag) is then the same, too, and so is all that the wrapper asks for. Who reads more than
-    one number, and something else, reads values, and answers in Python what a kernel is to answer.
+    Also with as many values, and the same smallest and largest ones, that occur more or less often, or in each other's
+    stead. What is read (a size, a flag) is then the same, too, and so is all that the wrapper asks for. Who reads more
+    than one number, and something else, reads values, and answers in Python what a kernel is to answer.
     """
 
     id = "shuffled"
@@ -48,8 +52,10 @@ class Shuffled(Rerun):
         order = chance.sample(usable, len(usable))
         found = 0
         for case in sorted(order, key=largest)[:SMALLEST]:  # whose values may fit into what is read
-            for mixes in (False, True):
-                outcome = self._asked(rerun, case, chance, kernels, mixes=mixes)
+            for alter, words, mixes in (
+                (_shuffle, MOVED, False), (_shuffle, MOVED, True), (_relabel, OTHERS, False), (_resample, OTHERS, False)
+            ):  # fmt: skip
+                outcome = self._asked(rerun, case, chance, kernels, alter, words, mixes=mixes)
                 if isinstance(outcome, tuple):
                     return outcome
         for case in sorted(order, key=lambda case: largest(case) > SMALL)[:DRAWN] + order[:TRIES]:
@@ -64,14 +70,24 @@ class Shuffled(Rerun):
         return None
 
     def _asked(
-        self, rerun: Rerunner, case: CaseJudge, chance: random.Random, kernels: set[str], *, mixes: bool = True
+        self,
+        rerun: Rerunner,
+        case: CaseJudge,
+        chance: random.Random,
+        kernels: set[str],
+        alter: Alter | None = None,
+        words: str = "",
+        *,
+        mixes: bool = True,
     ) -> tuple[Outcome, CaseJudge] | bool | None:
         """Return what is wrong, True where nothing is, None where the case cannot be asked."""
         from bringup.judge._outcome import cheated
 
+        alter, words = alter or _shuffle, words or MOVED
+
         mixed = (rerun.altered(case, lambda tensors: _mix(tensors, chance)) if mixes else None) or case
         # A wrapper that reads values reads others, also where the answer is the same.
-        moved = rerun.altered(mixed, lambda tensors: _shuffle(tensors, chance), any_answer=True)
+        moved = rerun.altered(mixed, lambda tensors: alter(tensors, chance), any_answer=True)
         if moved is None or not rerun.alike(mixed, moved):
             return None
         one, other = rerun.call(mixed, {}), rerun.call(moved, {})
@@ -80,17 +96,17 @@ class Shuffled(Rerun):
         read = max(sum(map(len, run.asked.answers or ())) // 2 for run in (one, other))
         if one.asked.answers != other.asked.answers and read > NUMBER:
             text = (
-                "with the same values in other places, and a result of the same sizes, the wrapper reads something "
-                f"else in {read} bytes: sizes and flags would be the same, so it reads values"
+                f"with {words}, and a result of the same sizes, the wrapper reads something else in {read} bytes: "
+                "sizes and flags would be the same, so it reads values"
             )
             return cheated(self.id, text).with_call(moved), moved
         told = told_by_data(one.transcript, other.transcript, kernels | kernels_of(one.transcript))
         if told <= rerun.read_bytes:
             return True
         text = (
-            "with the same values in other places, and a result of the same sizes, the wrapper asks the device for "
-            f"other things: {told} bytes of arguments, grids, sizes and uploads differ, {rerun.read_bytes} may; the "
-            "host computes from what it reads"
+            f"with {words}, and a result of the same sizes, the wrapper asks the device for other things: {told} bytes "
+            f"of arguments, grids, sizes and uploads differ, {rerun.read_bytes} may; the host computes from what it "
+            "reads"
         )
         return cheated(self.id, text).with_call(moved), moved
 
@@ -116,3 +132,35 @@ def _shuffle(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
         mixed = flat[torch.randperm(flat.numel(), generator=generator)]
         # Of few elements many orders are the same.
         tensor.copy_((flat.roll(1) if torch.equal(mixed, flat) else mixed).reshape(tensor.shape))
+
+
+def _relabel(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
+    """Exchange the values of each tensor with each other, all but its smallest and largest one."""
+    _exchange(tensors, chance, keeps_counts=True)
+
+
+def _resample(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
+    """Have each value of each tensor occur in other places, more or less often; each at least once."""
+    _exchange(tensors, chance, keeps_counts=False)
+
+
+def _exchange(tensors: Sequence[torch.Tensor], chance: random.Random, keeps_counts: bool) -> None:
+    import torch
+
+    generator = torch.Generator().manual_seed(chance.getrandbits(32))
+    for tensor in tensors:
+        if tensor.is_complex() or bool(tensor.isnan().any()):
+            continue
+        values, which = torch.unique(tensor, return_inverse=True)
+        which = which.reshape(-1)
+        if keeps_counts:
+            within = torch.arange(1, max(len(values) - 1, 1))
+            labels = torch.arange(len(values))
+            labels[within] = within.roll(chance.randrange(1, max(len(within), 2)))
+            which = labels[which]
+        else:
+            drawn = torch.randint(len(values), which.shape, generator=generator)
+            order = torch.randperm(which.numel(), generator=generator)[: len(values)]
+            drawn[order] = torch.arange(len(values))
+            which = drawn
+        tensor.copy_(values[which].reshape(tensor.shape))
