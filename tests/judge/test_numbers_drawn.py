@@ -214,3 +214,14 @@ def test_scales_that_say_the_sizes_again_stay_where_elements_are_picked_by_them(
     case: Any = SimpleNamespace(args=(None, [8, 8], 2.0, 0.5), kwargs={})
     found = _places(rerun, case, lambda value: type(value) is float)
     assert [number for number, _ in found] == ([0.5] if moves else [2.0, 0.5])
+
+
+def test_a_loop_over_a_number_is_given_up() -> None:
+    def loops(x: torch.Tensor, n: int) -> torch.Tensor:
+        for _ in range(n):
+            x = x + 1
+        return x
+
+    x = torch.zeros(3)
+    assert made(loops, (x, 5), {}) is not None
+    assert made(loops, (x, 1 << 40), {}) is None

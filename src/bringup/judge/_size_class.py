@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from bringup.judge import _codec
 
 SPARE_BYTES = 1 << 11  # that a call may take beyond GROWTH
+MOST_STEPS = 1 << 12  # operators of one call: a loop over a number may take hours
 GROWTH = 2  # times as many elements as before: beyond, the number is a size
 
 # Of what a call makes: its results' sizes and dtypes, and how many elements its steps have made in all.
@@ -24,24 +25,27 @@ Made = tuple[list[tuple[torch.Size, torch.dtype]], int]
 
 
 class _Count(TorchDispatchMode):  # type: ignore[misc]
-    """Counts the elements that operators return."""
+    """Counts the elements that operators return; raises OverflowError at too many operators."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.elements = 0
+        self.elements = self.steps = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # else torch imports its compiler, which takes seconds
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise OverflowError(f"more than {MOST_STEPS} operators")
         result = func(*args, **(kwargs or {}))
         self.elements += sum(tensor.numel() for _, tensor in _codec.tensors_of(result, ""))
         return result
 
 
 def made(reference: Callable[..., Any], args: Any, kwargs: Any) -> Made | None:
-    """Return what a call makes; None where it cannot be said without data, or is refused."""
+    """Return what a call makes; None where it cannot be said without data, takes too many steps or is refused."""
     with contextlib.suppress(Exception), torch.no_grad(), torch.device("meta"), _Count() as count:
         result = reference(*without_data(args), **without_data(kwargs))
         return [(tensor.shape, tensor.dtype) for _, tensor in _codec.tensors_of(result, "")], count.elements
