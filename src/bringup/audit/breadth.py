@@ -127,6 +127,9 @@ ARGUMENTS = (
     Kind("beside", number=4),
     Kind("beside", ("in tall matrices", "running_mean missing", "running_var missing"), number=1),
     Kind("beside", ("come back",), number=1, dtype="float16"),
+    Kind("ends", number=4),
+    Kind("ends", number=2, dtype="int64"),
+    Kind("places", number=4),
 )
 
 # What a kernel must not do in its first dtype alone: go on behind its first programs, and take all values.

@@ -23,15 +23,17 @@ TRIES = 12
 SMALL = 128  # elements: as many flags as may be read
 ZEROS = (0.3, 0.7)  # share of the elements that are zeros
 MOVED = "the same values in other places"
-OTHERS = "other values of the same range"
+OTHERS = "other values of the same range and sum"
+DRAWS = 6  # of other values, until the result has the same sizes
+MOST_MOVES, MOST_STEP = 64, 8  # of pairs of whole numbers; that one gives to another
 Alter = Callable[[Sequence["torch.Tensor"], random.Random], None]
 
 
 class Shuffled(Rerun):
     """More calls whose values are those of a call before in other places, where sizes of the result are the same.
 
-    Also with as many values, and the same smallest and largest ones, that occur more or less often, or in each other's
-    stead. What is read (a size, a flag) is then the same, too, and so is all that the wrapper asks for. Who reads more
+    Also with other values that have the same smallest and largest ones, and the same sum where they are integers. What
+    is read (a size, a flag) is then the same, too, and so is all that the wrapper asks for. Who reads more
     than one number, and something else, reads values, and answers in Python what a kernel is to answer.
     """
 
@@ -52,9 +54,7 @@ class Shuffled(Rerun):
         order = chance.sample(usable, len(usable))
         found = 0
         for case in sorted(order, key=largest)[:SMALLEST]:  # whose values may fit into what is read
-            for alter, words, mixes in (
-                (_shuffle, MOVED, False), (_shuffle, MOVED, True), (_relabel, OTHERS, False), (_resample, OTHERS, False)
-            ):  # fmt: skip
+            for alter, words, mixes in ((_shuffle, MOVED, False), (_shuffle, MOVED, True), (_exchange, OTHERS, False)):
                 outcome = self._asked(rerun, case, chance, kernels, alter, words, mixes=mixes)
                 if isinstance(outcome, tuple):
                     return outcome
@@ -87,8 +87,11 @@ class Shuffled(Rerun):
 
         mixed = (rerun.altered(case, lambda tensors: _mix(tensors, chance)) if mixes else None) or case
         # A wrapper that reads values reads others, also where the answer is the same.
-        moved = rerun.altered(mixed, lambda tensors: alter(tensors, chance), any_answer=True)
-        if moved is None or not rerun.alike(mixed, moved):
+        for _ in range(DRAWS if alter is _exchange else 1):
+            moved = rerun.altered(mixed, lambda tensors: alter(tensors, chance), any_answer=True)
+            if moved is not None and rerun.alike(mixed, moved):
+                break
+        else:
             return None
         one, other = rerun.call(mixed, {}), rerun.call(moved, {})
         if not one.outcome.kind == other.outcome.kind == "passed":
@@ -134,33 +137,35 @@ def _shuffle(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
         tensor.copy_((flat.roll(1) if torch.equal(mixed, flat) else mixed).reshape(tensor.shape))
 
 
-def _relabel(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
-    """Exchange the values of each tensor with each other, all but its smallest and largest one."""
-    _exchange(tensors, chance, keeps_counts=True)
+def _exchange(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
+    """Have each value of each tensor occur in other places, more or less often; of integers change values.
 
-
-def _resample(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
-    """Have each value of each tensor occur in other places, more or less often; each at least once."""
-    _exchange(tensors, chance, keeps_counts=False)
-
-
-def _exchange(tensors: Sequence[torch.Tensor], chance: random.Random, keeps_counts: bool) -> None:
+    How many different ones there are, or their sum may be read, as well as the smallest and the largest one.
+    """
     import torch
 
     generator = torch.Generator().manual_seed(chance.getrandbits(32))
     for tensor in tensors:
-        if tensor.is_complex() or bool(tensor.isnan().any()):
-            continue
-        values, which = torch.unique(tensor, return_inverse=True)
-        which = which.reshape(-1)
-        if keeps_counts:
-            within = torch.arange(1, max(len(values) - 1, 1))
-            labels = torch.arange(len(values))
-            labels[within] = within.roll(chance.randrange(1, max(len(within), 2)))
-            which = labels[which]
-        else:
-            drawn = torch.randint(len(values), which.shape, generator=generator)
+        if tensor.is_floating_point() and not bool(tensor.isnan().any()):
+            values, which = torch.unique(tensor, return_inverse=True)
+            drawn = torch.randint(len(values), (which.numel(),), generator=generator)
             order = torch.randperm(which.numel(), generator=generator)[: len(values)]
             drawn[order] = torch.arange(len(values))
-            which = drawn
-        tensor.copy_(values[which].reshape(tensor.shape))
+            tensor.copy_(values[drawn].reshape(tensor.shape))
+        elif not tensor.is_floating_point() and tensor.dtype is not torch.bool and not tensor.is_complex():
+            flat = tensor.reshape(-1).tolist()
+            tensor.copy_(torch.tensor(_balanced(flat, chance), dtype=tensor.dtype).reshape(tensor.shape))
+
+
+def _balanced(values: list[int], chance: random.Random) -> list[int]:
+    """Other whole numbers with the same sum, the same smallest and the same largest one."""
+    values = list(values)
+    least, most = min(values, default=0), max(values, default=0)
+    ends = {values.index(least), values.index(most)} if values else set()
+    inner = [place for place in range(len(values)) if place not in ends]
+    for _ in range(min(len(inner), MOST_MOVES) if len(inner) > 1 else 0):
+        one, other = chance.sample(inner, 2)
+        step = chance.randint(0, min(most - values[one], values[other] - least, MOST_STEP))
+        values[one] += step
+        values[other] -= step
+    return values

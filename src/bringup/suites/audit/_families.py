@@ -59,6 +59,8 @@ FAMILIES: dict[str, int] = {
     "given": 8,
     "combined": 14,
     "beside": 12,
+    "ends": 14,
+    "places": 12,
 }
 MAX_CASES = sum(FAMILIES.values())
 
