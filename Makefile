@@ -27,11 +27,11 @@ test-fast: check
 fast-tests:
 	@echo $(FAST)
 
-# All tests, those too that take minutes, and all variants of those of which `make test` takes every third.
+# All tests, those too that take minutes, and all variants of those of which `make test` takes every fifth.
 test-whole: check
 	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-# Every cheat of the collection: `make test` judges every ninth one.
+# Every cheat of the collection: `make test` judges every fifteenth one.
 test-exploits: install
 	BRINGUP_WHOLE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/exploits
 

@@ -36,7 +36,7 @@ TESTS = Path(__file__).parent
 
 
 def _later(items: list[pytest.Item]) -> list[pytest.Item]:
-    """What is for `make test-whole` alone: the long ones, and of what is thinned all but every third variant."""
+    """What is for `make test-whole` alone: the long ones, and of what is thinned all but every fifth variant."""
     seen: Counter[tuple[Path, str]] = Counter()
     found = []
     for item in items:
@@ -44,7 +44,7 @@ def _later(items: list[pytest.Item]) -> list[pytest.Item]:
         if thinned is not None:
             name = item.path, item.name.partition("[")[0]
             seen[name] += 1
-            if seen[name] % 3 != (2 if "odd" in thinned.args else 1):
+            if seen[name] % 5 != (2 if "odd" in thinned.args else 1):
                 found.append(item)
         elif item.get_closest_marker("long"):
             found.append(item)

@@ -41,6 +41,7 @@ def refused(bounds: list[Limit], expected: list[torch.Tensor], actual: Any) -> b
     return any(bool(limit.wrong(one, two).any()) for limit, one, two in zip(bounds, expected, actual, strict=True))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("sizes", [(5, 5), (40, 7), (7, 40), (3, 17, 12), (129, 129)])
 @pytest.mark.parametrize("scale", [1.0, 1e-12, 1e12])
 def test_singular_values_and_vectors(sizes: tuple[int, ...], scale: float) -> None:

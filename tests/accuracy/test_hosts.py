@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from hosts import HOSTS, differences
 
 BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
-OPERATORS = ("erf", "sort", "matmul", "nn.functional.layer_norm", "nn.functional.conv1d")
+OPERATORS = ("erf", "sort", "nn.functional.conv1d")
 JUDGE = f"""
 import json, sys
 sys.path.insert(0, {BENCHMARKS!r})
@@ -112,13 +112,14 @@ asyncio.run(main())
 """
 
 
-def test_a_recorded_kernel_passes_on_each_host() -> None:
+@pytest.mark.thinned("odd")
+@pytest.mark.parametrize("host", ["default", "avx2"])
+def test_a_recorded_kernel_passes_on_each_host(host: str) -> None:
     plugins = str(Path(__file__).parents[1] / "plugins")
-    for host in ("default", "avx2"):
-        environment = {**os.environ, **HOSTS[host], "PYTHONPATH": os.pathsep.join([plugins, *sys.path])}
-        done = subprocess.run([sys.executable, "-c", RECORDED], env=environment, stdout=subprocess.PIPE, check=True)
-        kind, summary, passed, references = json.loads(done.stdout.splitlines()[-1])
-        assert kind == "passed", (host, summary)
-        assert passed == 2, (host, passed)
-        assert references["ONEDNN_MAX_CPU_ISA"] == HOSTS[host]["ONEDNN_MAX_CPU_ISA"]
-        assert references["threads"] == int(HOSTS[host]["OMP_NUM_THREADS"])
+    environment = {**os.environ, **HOSTS[host], "PYTHONPATH": os.pathsep.join([plugins, *sys.path])}
+    done = subprocess.run([sys.executable, "-c", RECORDED], env=environment, stdout=subprocess.PIPE, check=True)
+    kind, summary, passed, references = json.loads(done.stdout.splitlines()[-1])
+    assert kind == "passed", summary
+    assert passed == 2
+    assert references["ONEDNN_MAX_CPU_ISA"] == HOSTS[host]["ONEDNN_MAX_CPU_ISA"]
+    assert references["threads"] == int(HOSTS[host]["OMP_NUM_THREADS"])

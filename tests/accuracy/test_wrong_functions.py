@@ -22,6 +22,7 @@ def test_the_collection_is_broad() -> None:
     assert len({wrong.operator for wrong in WRONG}) >= 40
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: f"{wrong.operator}-{wrong.dtype}-{wrong.what}")
 def test_a_wrong_function_is_refused(wrong: Wrong) -> None:
     sources = (

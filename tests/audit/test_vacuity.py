@@ -180,6 +180,7 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
+@pytest.mark.long
 def test_opinfo_alone_does_not_test_isnan_but_tests_add(cache: Path) -> None:
     """The figures of torch 2.13; the helper is asked once, then the cache answers."""
     source = get_suite("opinfo")
@@ -196,6 +197,7 @@ def test_opinfo_alone_does_not_test_isnan_but_tests_add(cache: Path) -> None:
     assert again == found  # with the same seconds: nothing was computed again
 
 
+@pytest.mark.long
 def test_a_helper_that_dies_costs_one_operator(cache: Path) -> None:
     answers: list[Mapping[str, Any]] = []
     deadly = {"operator": "abs", "refuse": "what is no mapping kills the helper"}
@@ -223,6 +225,7 @@ def test_chosen_cases_are_written_and_can_be_taken_back(tmp_path: Path) -> None:
     assert forget_choices(f"opinfo:{tmp_path / 'none.yaml'}") == 0
 
 
+@pytest.mark.long
 def test_the_audit_has_cases_that_close_a_gate(cache: Path) -> None:
     """`choose` on a gate as OpInfo has it: a result that says what passes its own cases."""
     own = DtypeResult(cases=1, killed_by={t: 0 for t in TRIVIAL if t not in ("zeros", "first-answer")})

@@ -20,6 +20,7 @@ print("HEAVY", heavy)
 """
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     "arguments",
     [

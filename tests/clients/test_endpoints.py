@@ -71,6 +71,7 @@ async def ask(protocol: Protocol, server: ModelServer, sampling: Sampling | None
 FULL = Usage(input_tokens=11, output_tokens=7, reasoning_tokens=3, cached_tokens=4)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_normal(protocol: Protocol, server: ModelServer, streaming: bool) -> None:
     server.play(ok(protocol))

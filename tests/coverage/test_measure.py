@@ -207,6 +207,7 @@ def test_what_gradients_alone_lack_is_told_apart(with_gradients: dict[str, Opera
     assert found_atan.forms["call"].failed == {"missing": found_atan.forms["call"].total}
 
 
+@pytest.mark.thinned
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("spec", "words"),

@@ -203,6 +203,7 @@ def run(*arguments: object) -> tuple[int, str, BaseException | None]:
     return result.exit_code, result.stdout, result.exception
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_job_goes_there_and_its_times_come_back(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"

@@ -59,6 +59,7 @@ async def test_engines_with_a_clock_are_known() -> None:
     assert isinstance(CudaEngine(), TimedEngine)
 
 
+@pytest.mark.long
 async def test_a_candidate_is_timed_beside_eager_pytorch(bench: Bench) -> None:
     measured = await bench.measure(job(bench, DOUBLE, Baseline(name=EAGER)))
     assert measured.verdict.passed, measured.verdict.summary

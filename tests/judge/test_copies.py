@@ -233,6 +233,7 @@ def test_a_name_is_forgotten_wherever_it_lies() -> None:
     assert os.waitpid(pid, 0)[1] == 0
 
 
+@pytest.mark.long
 def test_a_guest_may_do_nothing_and_its_limits_are_those_of_all(caller: Caller) -> None:
     with guest(caller) as made:
         pid = made.pids[0]

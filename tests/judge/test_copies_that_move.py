@@ -42,8 +42,8 @@ async def judged(pool: Bench, source: str) -> Verdict:
     )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["third", "moving"])
-@pytest.mark.thinned
 def test_a_result_made_by_copies(target: str) -> None:
     async def both() -> tuple[Verdict, ...]:
         async with Bench(target, JudgeConfig(kernel_cache=NO_CACHE)) as pool:

@@ -69,7 +69,7 @@ def test_a_tape_is_replayed_in_race_mode(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("value", ["0", "1"])
-@pytest.mark.thinned
+@pytest.mark.long
 def test_an_engine_is_told_to_wait_after_each_launch(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`third` tells what it was asked for; what the engine of `cuda` makes of it is tested with that."""
     monkeypatch.setenv(BLOCKING, value)

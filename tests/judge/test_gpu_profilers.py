@@ -142,6 +142,7 @@ def test_a_call_without_matrix_products_says_nothing_of_them() -> None:
     assert "arithmetic" not in multiplied(dots={}).summary
 
 
+@pytest.mark.long
 def test_tools_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "not installed" in str(NsightCompute().diagnose(seen(folder=str(tmp_path))))

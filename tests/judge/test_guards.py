@@ -88,6 +88,7 @@ async def judged(pool: Bench, source: str, *, without: tuple[str, ...] = (), op:
     return await pool.candidate(Candidate(source=source), get_suite("tiny").operator(op), without_guards=without)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("guard", CHEATS)
 async def test_a_guard_finds_what_the_others_let_through(judge: Bench, guard: str) -> None:
     source, others = CHEATS[guard]
@@ -228,6 +229,7 @@ PATCHES = [
 ]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("line", HARMLESS)
 async def test_what_a_wrapper_does_in_its_own_process_is_its_own_business(judge: Bench, line: str) -> None:
     verdict = await judged(judge, DOUBLE.replace("def wrapper(input):\n", f"def wrapper(input):\n    {line}\n"))

@@ -29,6 +29,7 @@ async def judged(pool: Bench, source: str) -> Verdict:
     return await pool.candidate(Candidate(source=source), get_suite("tiny").operator("double"))
 
 
+@pytest.mark.long
 def test_only_a_device_that_still_works_makes_a_crash_of_a_fault() -> None:
     async def all_of_them() -> None:
         async with Bench("third", JudgeConfig(kernel_cache=NO_CACHE)) as pool:

@@ -44,6 +44,7 @@ def test_two_elements_overlap_where_their_addresses_are_equal(dims: list[tuple[i
     assert _overlaps(tensor) == (len(set(addresses)) < len(addresses))
 
 
+@pytest.mark.thinned
 @on_the_pool
 @pytest.mark.parametrize("strides", ["(0, 1)", "(1, 1)", "(4, 1)", "(1, 2)"])
 async def test_elements_at_one_address_are_no_result(pool: Bench, strides: str) -> None:

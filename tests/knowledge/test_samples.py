@@ -62,6 +62,7 @@ COMPILED = [
 ]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(("name", "platform"), COMPILED)
 def test_it_compiles_without_a_gpu(name, platform, tmp_path):
     """sm_90 and gfx942. A sample for all platforms is compiled for both."""

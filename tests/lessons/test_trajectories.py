@@ -187,6 +187,7 @@ async def test_the_command(tmp_path):
         assert message in str(done.exception)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_run_of_recorded_dialogs(tmp_path):
     """`diag` is repaired after a report of the linter."""

@@ -92,6 +92,7 @@ def bisect(tmp_path: Path, kernels: dict[str, str], metric: str, tail: str = "",
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_planted_fault_is_found_with_its_first_bad_call(tmp_path: Path) -> None:
     """The gradient's kernel is wrong, and independently of it the softmax."""

@@ -38,6 +38,7 @@ def gradients(place: str, kind: type[nn.Module], used: str, **options: Any) -> l
     return [torch.zeros(()) if one is None else one.detach().cpu() for one in found]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("used", ["result", "state", "cell"])
 @pytest.mark.parametrize(
     ("kind", "options"),

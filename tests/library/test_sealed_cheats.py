@@ -36,6 +36,7 @@ def test_what_is_harmless_is_right(tmp_path: Path, path: Path) -> None:
     assert calls(tmp_path, path) == ["right"] * 2
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("path", STOPPED, ids=lambda path: path.stem)
 def test_what_the_judge_stops_is_stopped(tmp_path: Path, path: Path) -> None:
     assert all(done.startswith("raises") for done in calls(tmp_path, path))

@@ -80,6 +80,7 @@ def right(x: Any, y: Any) -> bool:
     return torch.equal((x + y).detach().cpu(), x.detach().cpu() + y.detach().cpu())
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("circumstance", CIRCUMSTANCES)
 def test_a_circumstance(sealed: bool, circumstance: Callable[[torch.Tensor, torch.Tensor, ExitStack], None]) -> None:
     n = 100 + CIRCUMSTANCES.index(circumstance)  # the first call of its kind: what it launches is kept for others

@@ -31,6 +31,7 @@ def always_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bringup.library._sealed.LOOKED_AT", 1.0)
 
 
+@pytest.mark.long
 def test_what_was_foretold_wrongly_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     always_looked_at(monkeypatch)
     library = make_library(tmp_path / "kernels", {"add.out": decides("7.0 if round(alpha, 5) == 0.43751 else alpha")})

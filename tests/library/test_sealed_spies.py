@@ -101,6 +101,7 @@ def wrapper(self, other, *, alpha=1, out):
 """
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     ("body", "message"),
     [

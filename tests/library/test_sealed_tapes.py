@@ -56,6 +56,7 @@ def test_another_kernel_has_tapes_of_its_own(disk: Path) -> None:
     assert use(disk, source="other").sealer.asked == 1
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("damage", ["cut", "changed", "binary", "gone"])
 def test_damaged_tapes_are_as_good_as_none(disk: Path, damage: str) -> None:
     use(disk, 1, 2)

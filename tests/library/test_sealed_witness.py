@@ -79,7 +79,7 @@ def taken(x):
 """
 
 
-@pytest.mark.thinned
+@pytest.mark.long
 @pytest.mark.parametrize(
     "odd",
     [
@@ -118,7 +118,7 @@ def wrapper(self, other, *, alpha=1, out):
 
 
 @pytest.mark.parametrize("key", ["n", "int(n > 1000)"])
-@pytest.mark.thinned
+@pytest.mark.long
 def test_a_tuner_may_have_chosen_before(tmp_path: Path, key: str) -> None:
     """Its witness has chosen for small sizes; what it chooses for these is another configuration."""
     library = make_library(tmp_path / "kernels", {"add.out": TUNED.replace("KEY", key)})

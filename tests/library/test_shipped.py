@@ -42,7 +42,7 @@ def test_a_gpt_trains_beside_the_cpu() -> None:
     check_training(run("examples/train_gpt.py", "--steps", "3"))
 
 
-@pytest.mark.thinned("odd")
+@pytest.mark.long
 @pytest.mark.parametrize("sparse", [[], ["--sparse"]])
 def test_dlrm_trains_beside_the_cpu(sparse: list[str]) -> None:
     check_training(run("examples/train_dlrm.py", "--steps", "2", *sparse))

@@ -30,6 +30,7 @@ def dlrm() -> Trained:
     return train(catalog.get("dlrm"), "cpu", 2)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", OWN)
 def test_models_train_the_same_way_twice(name: str) -> None:
     recipe = catalog.get(name)
@@ -308,6 +309,7 @@ def test_the_commands(tmp_path: Path) -> None:
     assert CliRunner().invoke(build_app(), ["models", "show", str(path)]).exit_code == 0
 
 
+@pytest.mark.long
 def test_models_are_programs_for_bisect_and_capture() -> None:
     from bringup.cli.bisect import _program
 

@@ -97,6 +97,7 @@ def test_what_is_not_for_the_chip_is_refused(site: Path, tmp_path: Path) -> None
     assert "63 programs, loom has 16 cores" in verdict["summary"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("package", [pytest.param("bringup-loom", marks=pytest.mark.long), "bringup-fused"])

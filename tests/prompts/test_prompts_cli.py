@@ -24,6 +24,7 @@ def run(*arguments: str) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_every_situation_renders(situation: str) -> None:
     out, err = run("argmax", "--situation", situation)

@@ -95,9 +95,9 @@ async def judge() -> AsyncIterator[Bench]:
         yield made
 
 
+@pytest.mark.long
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", EXAMPLES)
-@pytest.mark.thinned
 async def test_examples_pass_their_gate(judge: Bench, name: str) -> None:
     source = next(example.source for example in load_examples("vpe") if example.name == name)
     operator = get_suite("opinfo").operator(name)

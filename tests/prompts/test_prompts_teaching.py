@@ -130,6 +130,7 @@ def test_what_a_call_is_named_after(operator: Operator) -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["opinfo", "aten"])
 def test_no_prompt_names_an_argument_by_its_number(name: str) -> None:
     suite = get_suite(name)
@@ -350,6 +351,7 @@ def test_what_other_releases_did_is_left_out() -> None:
     )
 
 
+@pytest.mark.long
 def test_no_prompt_tells_of_other_releases() -> None:
     past = re.compile(
         r"[Cc]hanged in \d|PyTorch \d|at version \d|to version \d|previous behavior|future (?:PyTorch )?release"

@@ -168,6 +168,7 @@ def test_show_one_turn_raw_and_the_candidate(bringup, made):
     assert call["verdict"]["kind"] == "passed"
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

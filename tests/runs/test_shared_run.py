@@ -196,6 +196,7 @@ async def test_two_processes_on_postgresql_and_s3_finish_a_run_together_after_on
     assert not any((tmp_path / name / "runs" / run / "blobs").exists() for name in ("one", "two"))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_process_that_was_only_asleep_writes_nothing_to_sessions_that_were_taken_over(
     tmp_path, postgres, s3, machines

@@ -11,6 +11,7 @@ import pytest
 from search_kill_driver import CALLS, NODES
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("seed", [1, 2])
 def test_nothing_is_lost_or_asked_twice(tmp_path: Path, seed: int) -> None:
     driver = Path(__file__).with_name("search_kill_driver.py")

@@ -192,6 +192,7 @@ def test_a_start_that_cannot_be_used_is_named(tmp_path: Path) -> None:
         read_start(file)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

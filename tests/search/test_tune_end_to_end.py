@@ -56,6 +56,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_a_kernel_is_searched_shown_and_added_to_a_library(folder: Path) -> None:
     answers = ("--client", "scripted", "--client-path", "script.yaml", "--drafts", 0, "--no-helpers")
     tuned = run(

@@ -44,6 +44,7 @@ def suite() -> AtenSuite:
     return AtenSuite()
 
 
+@pytest.mark.long
 def test_the_suite_conforms() -> None:
     assert check_suite(get_suite("aten"), sample=3) == []
 
@@ -95,6 +96,7 @@ def test_an_overload_serves_a_public_operator(suite: AtenSuite, name: str, publi
     assert suite.operator(name).start == (public if same else "")
 
 
+@pytest.mark.long
 def test_cases_are_the_same_bits_in_another_process(suite: AtenSuite) -> None:
     code = (
         "import sys, torch; torch.rand(3); sys.path.insert(0, sys.argv[1]); import aten_testkit as t\n"
@@ -108,6 +110,7 @@ def test_cases_are_the_same_bits_in_another_process(suite: AtenSuite) -> None:
     assert bits(suite.materialise("native_layer_norm_backward", "float32", 0)) != here
 
 
+@pytest.mark.long
 def test_gradients_are_the_same_bits_under_every_instruction_set() -> None:
     code = (
         "import sys, torch; sys.path.insert(0, sys.argv[1]); import aten_testkit as t\n"
@@ -123,6 +126,7 @@ def test_gradients_are_the_same_bits_under_every_instruction_set() -> None:
     assert found["default"] == found["avx2"]
 
 
+@pytest.mark.long
 def test_outputs_hold_what_shows_and_in_place_calls_share_memory(suite: AtenSuite) -> None:
     cases = suite.materialise("add.out", "float32")
     fresh = [case for case in cases if bool(case.kwargs["out"].isnan().all()) and case.kwargs["out"].numel()]
@@ -235,8 +239,8 @@ def test_the_prompt_says_what_is_settled_and_what_the_call_means(suite: AtenSuit
 # The audit -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["_softmax_backward_data.out", "mm.out"])
-@pytest.mark.thinned
 def test_the_audit_asks_for_other_calls_than_the_gate(suite: AtenSuite, name: str) -> None:
     audit = get_suite(str(suite.audit))
     found = audit.materialise(name, "float32")
@@ -269,7 +273,7 @@ def kernel(name: str) -> str:
     return (KERNELS / f"{name}.py").read_text(encoding="utf-8")
 
 
-@pytest.mark.thinned
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", sorted(file.stem for file in KERNELS.glob("*.py")))

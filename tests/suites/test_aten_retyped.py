@@ -92,6 +92,7 @@ def test_many_programs_are_asked_for_in_each_dtype() -> None:
     assert overload_dtypes(chosen, operator) == chosen
 
 
+@pytest.mark.long
 def test_float64_where_bytes_are_moved() -> None:
     audit = AtenAuditSuite()
 

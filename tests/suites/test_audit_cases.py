@@ -48,6 +48,7 @@ def fingerprints(names: Sequence[str], seed: int) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.long
 def test_the_same_cases_in_every_process_and_order() -> None:
     code = (
         "import json, sys, torch; sys.path.insert(0, sys.argv[1])\n"
@@ -81,6 +82,7 @@ def test_operators_are_those_of_the_gate() -> None:
     assert suite.materialise("bitwise_and", "float32") == []
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", SPREAD)
 def test_cases_are_numbered_named_and_bounded(name: str) -> None:
     cases = materialised(name, "float32")
@@ -97,6 +99,7 @@ def test_cases_are_numbered_named_and_bounded(name: str) -> None:
         assert elements((case.args, dict(case.kwargs))) <= MAX_INPUT
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 @pytest.mark.parametrize("name", SPREAD)
 def test_the_reference_agrees_with_itself(name: str, dtype: str) -> None:

@@ -204,6 +204,7 @@ def test_shapes_in_use_are_stored_and_others_follow_from_the_seed_alone() -> Non
     assert len(_drawn.draws(subject(seed=9), "numbers", "numbers", 50)) == 41
 
 
+@pytest.mark.long
 def test_the_audit_runs_without_hypothesis() -> None:
     code = (
         "import sys; sys.modules['hypothesis'] = None\n"

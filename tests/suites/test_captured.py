@@ -162,6 +162,7 @@ def test_a_search_times_the_calls_that_take_most_of_the_programs_time(tmp_path: 
     assert suite.timed("exp.out", ("float16",)) == {"float16": {0: 1.0}}
 
 
+@pytest.mark.long
 def test_lowering_gives_what_a_device_is_really_asked_for(tmp_path: Path) -> None:
     """Calls captured on the CPU lead to the overloads that the same program asks of the device `vpe`."""
     program = """
@@ -251,6 +252,7 @@ def test_coverage_of_a_library(folder: Path) -> None:
     assert "serves 1 of 1 operators as it is: 100.0 %" in shown
 
 
+@pytest.mark.long
 def test_a_run_starts_from_a_library_and_its_kernels_count(folder: Path, tmp_path: Path) -> None:
     run("library", "add", KERNELS / "mm.out.py", "--op", "mm.out", "--unjudged", "-l", tmp_path / "has", cwd=folder)
     run_apart(
@@ -269,6 +271,7 @@ def test_a_run_starts_from_a_library_and_its_kernels_count(folder: Path, tmp_pat
 # ---------------------------------------------------------------- files
 
 
+@pytest.mark.long
 def test_real_data_is_kept_on_request(tmp_path: Path) -> None:
     x = torch.linspace(0, 3, 12).reshape(3, 4)
     indices = torch.tensor([2, 0, 2])
@@ -374,6 +377,7 @@ def test_integers_keep_range_order_and_distinctness(values: list[int]) -> None:
 # ---------------------------------------------------------------- what can go wrong
 
 
+@pytest.mark.long
 def test_a_crash_keeps_what_was_captured(folder: Path, tmp_path: Path) -> None:
     for how, word in (("raise", "ValueError: no more data"), ("kill", "signal 9")):
         out = tmp_path / f"{how}.json"
@@ -398,6 +402,7 @@ def test_a_context_keeps_what_was_captured_when_it_raises(tmp_path: Path) -> Non
     assert "exp" in {call.overload for call in capture.calls}
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

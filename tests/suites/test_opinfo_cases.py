@@ -111,7 +111,7 @@ def test_generators_are_left_as_they_were(suite: OpInfoSuite) -> None:
     assert (torch.rand(1).item(), numpy.random.rand(), random.random()) == expected
 
 
-@pytest.mark.thinned
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 12345])
 def test_other_seeds_give_other_values_of_the_same_cases(suite: OpInfoSuite, seed: int) -> None:
     for name in ("add", "masked.std", "nn.functional.max_unpool1d", "nn.functional.max_unpool3d"):
@@ -122,6 +122,7 @@ def test_other_seeds_give_other_values_of_the_same_cases(suite: OpInfoSuite, see
             assert digest(cases) != digest(suite.materialise(name, dtype))
 
 
+@pytest.mark.long
 def test_an_unusual_number_of_samples_is_made_of_several_draws(suite: OpInfoSuite) -> None:
     """Seed 0 gives max_unpool2d 33 samples with gradients, others 15 to 26: 1,000 of them are no answer."""
     name = "nn.functional.max_unpool2d"
@@ -232,6 +233,7 @@ def test_copies_keep_storages_and_strides(suite: OpInfoSuite) -> None:
     assert base[1] == 1.0
 
 
+@pytest.mark.long
 def test_no_tolerance_without_a_reason(suite: OpInfoSuite) -> None:
     wider = 0
     for name in (
@@ -385,6 +387,7 @@ def test_reductions_with_an_index(suite: OpInfoSuite) -> None:
         assert seen, name
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", sorted(OPERATORS - {"linalg.eigvals"}))
 def test_a_malformed_result_is_never_an_error(suite: OpInfoSuite, name: str) -> None:
     dtype = suite.operator(name).dtypes[0]
@@ -397,6 +400,7 @@ def test_a_malformed_result_is_never_an_error(suite: OpInfoSuite, name: str) -> 
             assert not close(wanted, case.postprocess(bad)) or not pytree.tree_leaves(wanted)
 
 
+@pytest.mark.long
 def test_references_agree_with_themselves(suite: OpInfoSuite) -> None:
     for name in sorted(OPERATORS):
         for dtype in suite.operator(name).dtypes:
@@ -405,6 +409,7 @@ def test_references_agree_with_themselves(suite: OpInfoSuite) -> None:
                     assert judged(name, case, case.reference(*case.args, **case.kwargs)), name
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_shipped_survey_is_what_a_new_one_finds(suite: OpInfoSuite) -> None:
     if not suite.survey.torch.startswith(torch.__version__.partition("+")[0].rpartition(".")[0]):

@@ -28,8 +28,8 @@ print(len(op_db))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [LIGHT, WANTS_MORE])
-@pytest.mark.thinned
 def test_the_compiler_is_left_out_unless_it_is_wanted(program: str) -> None:
     whole = "from torch.testing._internal.common_methods_invocations import op_db\nprint(len(op_db))\n"
     counts = []

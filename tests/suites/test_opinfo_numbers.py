@@ -58,6 +58,7 @@ def test_the_block_leaves_pytorch_as_it_was() -> None:
     assert "uniform_" not in torch.Tensor.__dict__
 
 
+@pytest.mark.long
 def test_every_instruction_set_draws_the_same_bits() -> None:
     found = {}
     for capability in ("default", "avx2"):

@@ -128,6 +128,7 @@ def test_a_file_of_no_use_says_why_in_one_line_and_has_no_cases(listed, name, wo
     assert listed[name].cases_total == 0
 
 
+@pytest.mark.long
 def test_the_reference_runs_in_a_process_of_its_own_and_changes_no_buffer(folder):
     (case,) = get_suite(f"kernelbench:{folder}/linear.py?memory=64K").materialise("linear", "float32", 3)[:1]
     x, weight, bias, scale, offset, mean, _, count, shift = case.args
@@ -178,6 +179,7 @@ def test_sizes_are_cut_together():
     assert (small.names["batch_size"], small.names["wide"], small.names["depth"]) == (256, 64, 512)
 
 
+@pytest.mark.long
 def test_gradients_are_results_of_a_training_problem(tmp_path):
     (tmp_path / "trained.py").write_text(TRAINED)
     suite = get_suite(f"modules:{tmp_path}/trained.py")
@@ -225,7 +227,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.thinned
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["optimized_fm", "map_id", "event_truncation"])
 def test_a_problem_s_process_computes_the_limits_that_its_reference_would_give_here(name, one_thread):
     found = get_suite(f"modules:{CASE_STUDIES / name}.py")
@@ -245,6 +247,7 @@ def test_a_problem_s_process_computes_the_limits_that_its_reference_would_give_h
             assert one.wrong(expected, expected + 1).all()
 
 
+@pytest.mark.long
 def test_a_training_problem_s_process_computes_the_limits_of_gradients_too(tmp_path):
     (tmp_path / "trained.py").write_text(TRAINED)
     inputs = get_suite(f"modules:{tmp_path / 'trained.py'}").materialise("trained", "float32")[0]
@@ -254,6 +257,7 @@ def test_a_training_problem_s_process_computes_the_limits_of_gradients_too(tmp_p
     assert all(limit is None for limit in limits.after)
 
 
+@pytest.mark.long
 def test_references_on_a_device_are_an_option_and_other_suites_keep_their_digest(tmp_path):
     path = CASE_STUDIES / "optimized_fm.py"
     there, here = get_suite(f"modules:{path}?device=cuda"), get_suite(f"modules:{path}")
@@ -343,6 +347,7 @@ def test_two_files_of_one_name_are_refused(tmp_path):
         get_suite(f"kernelbench:{tmp_path}")
 
 
+@pytest.mark.long
 def test_the_case_studies_have_references_that_can_be_judged():
     operators = {one.name: one for one in get_suite(f"modules:{CASE_STUDIES}").operators()}
     assert sorted(operators) == ["bucketing", "conv1d", "event_truncation", "map_id", "optimized_fm", "pffn"]

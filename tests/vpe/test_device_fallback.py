@@ -192,7 +192,7 @@ SAMPLED = (
 )
 
 
-@pytest.mark.thinned
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)
 def test_samples_of_the_operator_database(dtype: Any) -> None:
     from torch.testing._internal.common_methods_invocations import op_db

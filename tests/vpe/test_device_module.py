@@ -191,6 +191,7 @@ def test_another_device_in_the_place_is_reported() -> None:
     assert "DeviceUnavailable: this process already has a device 'npu'" in result.stderr
 
 
+@pytest.mark.long
 def test_an_unsuitable_torch_is_reported() -> None:
     result = in_fresh_process(
         "import torch; del torch._C._acc.create_empty_tensor\nfrom bringup.vpe import device; device.enable()\n"

@@ -130,6 +130,7 @@ def k_sort(x, o, p, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.constexpr):
     tl.store(p + r * K + tl.arange(0, K), tl.topk(v, K))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("n", [2, 8, 64, 256])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int32], ids=str)

@@ -19,6 +19,7 @@ def deactivated() -> Iterator[None]:
     vpe.deactivate()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("deactivated")
 def test_rows_of_the_scoreboard_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))

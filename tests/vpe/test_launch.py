@@ -233,6 +233,7 @@ print("right")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("temporary", [True, False], ids=["space elsewhere", "no space at all"])
 def test_tritons_cache_cannot_be_written(tmp_path, temporary):
     blocked, script = tmp_path / "file", tmp_path / "script.py"

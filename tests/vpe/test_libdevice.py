@@ -119,6 +119,7 @@ def errors_in_ulp(got: Any, exact: list[Any], dtype: Any) -> list[float]:
     return errors
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", list(EXACT))
 @pytest.mark.parametrize("kind", ["fp32", "fp64"])
 def test_accuracy(name: str, kind: str) -> None:

@@ -156,6 +156,7 @@ numbers = {
 }
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("mode", ["rz", "rd", "ru"])
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("verb", ["add", "sub", "mul", "div", "fma", "rcp"])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import torch
+from whole import WHOLE
 
 _SHAPES = [(4, 8), (8, 16), (16, 16), (1, 32), (32, 4), (16, 64), (2, 2), (64, 1)]
 _DRIVER = """
@@ -152,7 +153,7 @@ class Writer:
 
 def test_against_the_interpreter(tmp_path):
     start = int(os.environ.get("BRINGUP_VPE_FUZZ_SEED", "1000"))
-    count = int(os.environ.get("BRINGUP_VPE_FUZZ_COUNT", "25"))
+    count = int(os.environ.get("BRINGUP_VPE_FUZZ_COUNT", "25" if WHOLE else "10"))
     parts = ["import pickle, sys, torch, triton, triton.language as tl", "KERNELS = []"]
     for seed in range(start, start + count):
         writer = Writer(seed)

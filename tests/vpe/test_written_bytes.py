@@ -149,6 +149,7 @@ def drawn(sizes):
     return lambda test: quick(given(case=cases(sizes), zeros=bytes_)(test))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kernel", [k_whole, k_box, k_masked, k_strided, k_listed, k_scalar])
 @drawn(sizes=(1, 2, 4, 8))
 def test_a_launch_reads_what_anybody_wrote_and_signs_what_it_writes(kernel, case, zeros):
@@ -177,6 +178,7 @@ def test_an_atomic_reads_and_signs(case, zeros):
     assert np.array_equal(case.source, expected)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 @pytest.mark.parametrize("kernel", [k_whole, k_strided, k_listed])
 def test_each_byte_alone_is_found(kernel, size):

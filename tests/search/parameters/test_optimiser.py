@@ -63,6 +63,7 @@ def test_a_killed_search_goes_on_as_it_would_have():
     assert again.trials == whole.trials[: len(again.trials)]
 
 
+@pytest.mark.long
 def test_nothing_is_asked_twice_and_the_whole_space_once():
     tuner = run(SPACE.size + 5)
     digests = [trial.choice.digest for trial in tuner.trials]

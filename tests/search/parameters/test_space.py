@@ -209,6 +209,7 @@ def other(parameter):
     return next(value for value in reversed(parameter.choices) if value != parameter.present)
 
 
+@pytest.mark.long
 def test_every_parameter_of_recorded_kernels_can_be_set_alone_and_keeps_the_comments():
     freedom = freedom_of(get_target("cuda"), loose=True)
     for name, candidate in sorted(RECORDED.items())[::6]:
@@ -227,6 +228,7 @@ def test_the_linter_takes_a_kernel_with_all_its_parameters_changed(name):
     assert lint(Candidate(source=changed), target.dialect()) == lint(Candidate(source=source), target.dialect())
 
 
+@pytest.mark.long
 def test_most_recorded_kernels_leave_something_open():
     freedom = freedom_of(get_target("vpe:pe64"))
     empty = [name for name, one in RECORDED.items() if not space(one.source, freedom).parameters]

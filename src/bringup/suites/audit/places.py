@@ -13,6 +13,7 @@ import torch
 
 from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
+from bringup.suites.audit._generic import forms
 from bringup.suites.audit._pool import Pool, distinct
 from bringup.suites.audit._spoilt import places, refused, whole_numbers, with_value
 from bringup.suites.audit._structure import among, structured
@@ -90,6 +91,8 @@ def _ones(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
     """Yield a length of 1 in one axis of one tensor, others longer, where PyTorch takes it; beside each word."""
     if structured(subject.operator) or among("crashes_when_misshapen", subject.operator):
         return
+    if any(form.kind != "reduction" for form in forms(subject, Pool(subject))):
+        return  # of one element after the other: `shapes` has what is broadcast
     yield from turns(*(_ones_of(Pool(subject), sample) for sample in samples))
 
 

@@ -31,7 +31,7 @@ _FRACTIONS = (
 _FIRST = (6e-39, 1.5e-40, 1e300)
 _BESIDE = (10.0, 5e-324, 2.5, -0.75)
 # PyTorch wants data of one dtype; what its CPU kernels take besides is no rule.
-_ALIKE = ("Deep Learning", "Linear Algebra")
+ALIKE = ("Deep Learning", "Linear Algebra")
 
 
 def drafts(subject: Subject) -> Iterator[Draft]:
@@ -39,7 +39,7 @@ def drafts(subject: Subject) -> Iterator[Draft]:
 
     The results are not of float64.
     """
-    if subject.operator.category in _ALIKE:
+    if subject.operator.category in ALIKE:
         return
     if not subject.torch_dtype.is_floating_point:
         yield from _beside_integers(subject)
