@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bringup.device.execution import Launcher
 
 MOST_LINES = 1 << 11  # that are told one by one; of the rest there is a digest
+MOST_CHARACTERS = 1 << 22  # of these lines
 MOST_PAIRS = 1 << 16  # of lines that are compared with one another
 LEFT_OUT = 6  # words of a line that is quoted
 SHORT = 32  # digits of a digest: pairs of texts that share twelve are found in minutes
@@ -45,6 +46,7 @@ class Transcript:
         self._names: dict[int, str] = {}
         self._named = 0  # of the guest's own allocations
         self._lines: list[str] = []
+        self._characters = 0  # of these
         self._rest, self._more = hashlib.sha256(), 0
         self._marked: list[tuple[Any, ...]] = []  # lines, digest and number of the rest, number of names, names
         for number, (base, nbytes) in enumerate(inputs):
@@ -77,8 +79,9 @@ class Transcript:
                 self._say(line)
 
     def _say(self, line: str) -> None:
-        if len(self._lines) < MOST_LINES:
+        if len(self._lines) < MOST_LINES and self._characters + len(line) <= MOST_CHARACTERS:
             self._lines.append(line)
+            self._characters += len(line)
         else:
             self._rest.update(line.encode() + b"\n")
             self._more += 1
@@ -87,6 +90,7 @@ class Transcript:
         """Forget what was said since the latest mark; what was first named there has no name yet."""
         if self._marked:
             start, self._rest, self._more, self._named, self._names = self._marked.pop()
+            self._characters -= sum(map(len, self._lines[start:]))
             del self._lines[start:]
 
     # Memory ----------------------------------------------------------------------------------------------------

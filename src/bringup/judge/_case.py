@@ -80,6 +80,7 @@ class CaseJudge:
         self._limits_of = limits
         self.copies_count = copies_count
         self.guards = guards
+        self.in_order = False  # whether moving elements is the operator: then copies and views may not
         self.launches = 0  # in the call that passed
         self.asked = Asked()  # in the same
         self.reply: dict[str, Any] = {}  # the guest's, in the same

@@ -283,6 +283,7 @@ class Judging:
         if in_order and not by_sizes:
             with self.phases("references"):
                 in_order = case.rearranges
+        case.in_order = in_order
         with self.phases("references"):
             writable = case.writable if "mutation" in self.guards else None
         return {

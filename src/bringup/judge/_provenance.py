@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,11 +37,34 @@ def provenance(
         found = _one(case, path, tensor, codes, mask, one["t"] < case.storages)
         if found is not None:
             return found
+    if case.in_order and (odd := _picked(case, names, results)):
+        text = (
+            f"{odd}: a view picks its elements from a larger buffer, or shifts them in it, which is work for a kernel; "
+            "a result fills its memory from the beginning, in any order of dimensions"
+        )
+        return cheated(GUARD, text)
     for number, (path, by) in enumerate(zip(names[len(results) :], writers[len(results) :], strict=True)):
         # What it held looks like the right result where both are NaN, say.
         if str(INPUT) in by and case.must_write(number):
             return case.wrong(f"{path}: some of it was never written")
     return None
+
+
+def _picked(case: CaseJudge, names: list[str], results: list[dict[str, Any]]) -> str:
+    """The first result that leaves out elements of its own memory, or begins behind its beginning; "" for none.
+
+    Several that share a memory may each begin somewhere in it.
+    """
+    shared = Counter(one["t"] for one in results)
+    for path, one in zip(names, results, strict=False):
+        if one["t"] < case.storages or 0 in one["shape"]:
+            continue
+        dims = sorted((stride, size) for size, stride in zip(one["shape"], one["stride"], strict=True) if size > 1)
+        reach = list(itertools.accumulate((size for _, size in dims), operator.mul, initial=1))
+        dense = all(stride == before for (stride, _), before in zip(dims, reach, strict=False))
+        if not dense or (one["offset"] and shared[one["t"]] == 1):
+            return path
+    return ""
 
 
 def _one(

@@ -116,15 +116,16 @@ class Places:
         self._next = reached
         self._old: dict[int, list[int]] = {}
 
-    def drawn(
-        self, sizes: Sequence[int], bases: Sequence[int], chance: random.Random, *, behind: bool = False
-    ) -> list[int]:
-        """Return an address for each storage, 0 for empty ones; `bases`: where they lay in a judged call.
-
-        `behind`: as those of a judged call.
-        """
-        draw = self._behind if behind else chance.choices((self._behind, self._earlier, self._anywhere), SHARES)[0]
+    def drawn(self, sizes: Sequence[int], bases: Sequence[int], chance: random.Random) -> list[int]:
+        """Return an address for each storage, 0 for empty ones; `bases`: where they lay in a judged call."""
+        draw = chance.choices((self._behind, self._earlier, self._anywhere), SHARES)[0]
         return _placed(sizes, bases, chance, draw, self._behind)
+
+    def first(self, sizes: Sequence[int]) -> list[int]:
+        """Return where the storages of a guest's first call lie, judged or sealed."""
+        found = laid_out(sizes)
+        self._next = max([self._next, *(at + size for at, size in zip(found, sizes, strict=True))])
+        return found
 
     def anywhere(self, sizes: Sequence[int], bases: Sequence[int], chance: random.Random) -> list[int]:
         """As `drawn`, but for places that a judged call has now and then, and no first one: far from all others."""

@@ -59,6 +59,11 @@ class Device(Protocol):
 class CallFailed(Exception):
     """A wrapper gave no answer: its process crashed, hung, or the stream of its commands was broken."""
 
+    def __init__(self, text: str, *, late: bool = False) -> None:
+        """`late`: it was still at work when its time was over."""
+        super().__init__(text)
+        self.late = late
+
 
 def encode(value: Any) -> Any:
     """Return an argument that is no tensor as a guest is told it. Raises CallFailed."""
@@ -338,7 +343,7 @@ class Session:
             if reply.get("phase") == "load":
                 self._failed = reply
         except frames.DeadlineExceeded:
-            raise CallFailed(f"the wrapper did not return within {seconds:g} s") from None
+            raise CallFailed(f"the wrapper did not return within {seconds:g} s", late=True) from None
         except (frames.Closed, frames.TooLarge):
             raise CallFailed(f"{describe_end(self._guest.wait())}\n{self._guest.output}".strip()) from None
         try:

@@ -198,7 +198,9 @@ class _Witness:
                     return
                 other = of_other_sizes(apart, self._chance) if number else first(apart, self._chance)
                 self._call(_laid_out(other) if other else request, None, times)
-        except CallFailed:
+        except CallFailed as failed:
+            if not failed.late:
+                raise  # who ends its process in other calls has not agreed with anybody
             self.close()
             self._session = None
             self._launchers.clear()
@@ -221,7 +223,8 @@ class _Witness:
             self._places = Places(space.MIDDLE)
         sizes, bases = request["sizes"], request["bases"]
         if tape is None:
-            lies = self._places.drawn(sizes, bases, self._chance, behind=self._session is None)
+            first = self._session is None
+            lies = self._places.first(sizes) if first else self._places.drawn(sizes, bases, self._chance)
         else:
             lies = self._places.anywhere(sizes, bases, self._chance)
         request = {**request, "bases": lies}

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 MOST_MADE = 2 << 30  # bytes that the reference of a call which a guard has made may ask for
 MOST_QUOTED = 160  # characters of a command in a message
+FIRST_ONES = 1 / 4  # of the calls that guards have made are the first of a guest, as each is in use
+EXCUSED = 2  # calls of a verdict that may want too much time or memory, where nobody has asked for their sizes
+FULL = "out of device memory"
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Rehearsal:
         else:
             if varied is not None:
                 sizes = _circumstances.larger(sizes, chance, varied)
-            lies = places.drawn(sizes, bases, chance, behind=first)
+            lies = places.first(sizes) if first else places.drawn(sizes, bases, chance)
         if not usual and not around.keys() & set(_circumstances.OF_TENSORS):
             self._latest = lies, sizes
         if failing:
@@ -113,8 +116,10 @@ class Rerunner:
         self.operator = judging.operator
         self.runs = 0
         self.random = random.Random(judging.job.fresh_seed)
+        self._firsts = random.Random(f"{judging.job.fresh_seed} firsts")
         self._numbers = itertools.count()
         self.explodes = False  # whether a call that was made had a result for which there is no room
+        self._excused = 0  # calls of sizes that nobody asks for which wanted too much time or memory
 
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Run:
         """Call the wrapper on a case in a mode (`order`: a seed)."""
@@ -174,6 +179,13 @@ class Rerunner:
     def renew_guest(self) -> None:
         """Have the next call made in a guest that has only loaded the candidate."""
         self._judging.exchange.renew_guest()
+
+    def excuses(self, outcome: Outcome) -> bool:
+        """Whether a call of sizes that nobody asks for may want that much time or memory: a few may, not all."""
+        if outcome.kind != "timed_out" and FULL not in outcome.summary:
+            return False
+        self._excused += 1
+        return self._excused <= EXCUSED
 
     def outcome(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
         """Return what such a call is worth."""
@@ -435,8 +447,10 @@ class Rerunner:
         """Return the outcome of a result that cannot be relied on."""
         return Outcome("wrong", summary, guard=guard).with_call(case)
 
-    def found(self, guard: str, case: CaseJudge) -> Outcome | None:
-        """Call the wrapper on a case that was drawn; return what is wrong."""
+    def found(self, guard: str, case: CaseJudge, *, first: bool = False) -> Outcome | None:
+        """Call the wrapper on a case that was drawn, some as the first ones of guests; return what is wrong."""
+        if self._firsts.random() < FIRST_ONES or first:
+            self.renew_guest()
         outcome = self.outcome(case, {})
         if outcome.kind in ("passed", "untested"):
             return None

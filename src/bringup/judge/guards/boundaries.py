@@ -38,7 +38,6 @@ VALUES = ("values", "values in another case")
 PLANTED = 0.5  # share of the elements that are such values
 ROOM = 1 << 10  # elements of tensors that can be given as many as wanted
 MODERATE = 1e4  # values of operands of operators that may take them for an amount of work
-FULL = "out of device memory"
 SHAPES = 3  # that are tried for one draw and case
 AUDITS = ("audit", "aten-audit")  # the suites that may take longer
 
@@ -81,11 +80,6 @@ class Boundaries(_resized.Resized):
             if (found := self.sweep(rerun, cases[dtype])) is not None:
                 return found
         return None
-
-    def found(self, rerun: Rerunner, made: CaseJudge, what: str) -> Outcome | None:
-        """Nothing is said of a device that is too small for what a wrapper lays down beside so large a call."""
-        outcome = super().found(rerun, made, what)
-        return None if outcome is not None and FULL in outcome.summary else outcome
 
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
         """Tensors that are alike can have any size: such cases first, or at last where one length is drawn."""

@@ -74,6 +74,8 @@ class Near(Rerun):
                 continue  # `fresh` and `repeat` say so
             for words, changed in every:
                 run = rerun.call(changed, {})
+                if run.outcome.kind in ("crashed", "raised", "cheated"):
+                    return rerun.failed(run.outcome.guard or self.id, f"with {words}: ", run.outcome, changed)
                 # A small error on the changed values is the audit's business; the old answer is not.
                 if run.outcome.kind == "wrong" and rerun.answers(run, base):
                     text = f"with {words} the wrapper still gives the answer to the values before"

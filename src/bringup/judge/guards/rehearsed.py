@@ -146,8 +146,6 @@ class Rehearsed(Rerun):
                 if (found := self._calls(rerun, row, chance, "a call that is rehearsed")) is not None:
                     return found
                 lines += sum(map(_cost, row))
-                if not all(one.wanted for one in row):
-                    return None
         told = [one for one in rest if one.wanted]
         twice = [*(one for one in sized[:large] if one.wanted), *chance.sample(told, min(TWICE, len(told)))]
         return self._calls(rerun, twice, chance, "a call that is rehearsed for the second time")
@@ -217,7 +215,8 @@ class Rehearsed(Rerun):
     def _differs(self, rerun: Rerunner, batch: Sequence[tuple[Rehearsal, RehearsedCall]], words: str) -> Finding:
         """Make some calls, and return the first that is not as it must be.
 
-        Where nothing is known of a call, what it asks for is what the next ones must, and it may fail.
+        Where nothing is known of a call, what it asks for is what the next ones must. It may raise an error, and take
+        too long once, but not end its guest or break its stream: the judge would learn nothing more.
         """
         from bringup.judge._rehearsal import Wanted
 
@@ -232,7 +231,7 @@ class Rehearsed(Rerun):
         if failed is None:
             return None
         one, call = batch[min(len(told), len(batch) - 1)]
-        if not call.wanted:
+        if not call.wanted and rerun.excuses(failed):
             rerun.renew_guest()
             return None
         return rerun.failed(failed.guard or self.id, f"{words}{_aside(call)}: ", failed, one.case), one.case

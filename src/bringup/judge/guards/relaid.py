@@ -38,6 +38,7 @@ class Relaid(Redraw):
     misses = "a layout that is drawn once in a hundred verdicts"
     advice = "go by the strides and the offset that a tensor has, or take `contiguous()` of it"
     most = 1 << 17
+    first = frozenset({"two dimensions"})
     draws = MappingProxyType(
         dict.fromkeys((*RANKS, *USUAL, "one dimension", "steps and offsets", "overlapping", LARGE), "layout")
     )

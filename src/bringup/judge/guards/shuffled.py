@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bringup.judge.guards._rerun import Rerunner
 
 DRAWN = 4  # cases of a dtype, small ones among them: little fits into what may be read
-NUMBER = 8  # bytes of one, which may say anything: a flag may be how many elements are to blame
+FLAG = 8  # bytes of a number that says of a result which is no tensor: how many elements are to blame, perhaps
 SMALLEST = 8  # beside these
 TRIES = 12
 SMALL = 128  # elements: as many flags as may be read
@@ -33,13 +33,13 @@ class Shuffled(Rerun):
     """More calls whose values are those of a call before in other places, where sizes of the result are the same.
 
     Also with other values that have the same smallest and largest ones, and the same sum where they are integers. What
-    is read (a size, a flag) is then the same, too, and so is all that the wrapper asks for. Who reads more
-    than one number, and something else, reads values, and answers in Python what a kernel is to answer.
+    is read (a size) is then the same, too, and so is all that the wrapper asks for. Who reads something else reads
+    values, and answers in Python what a kernel is to answer. Where the result is a truth value, one number may differ.
     """
 
     id = "shuffled"
     catches = "answers that the host makes of the bytes that it may read: places, orders, bits"
-    misses = "a number of eight bytes that says what values are"
+    misses = "what neither places nor amounts change, and `item`"
     advice = "read the size or the flag, and nothing else; where things are, a kernel must find out and use"
 
     def applies(self, judging: Any) -> bool:
@@ -93,11 +93,16 @@ class Shuffled(Rerun):
                 break
         else:
             return None
-        one, other = rerun.call(mixed, {}), rerun.call(moved, {})
+        one = rerun.call(mixed, {})
+        if alter is _exchange or mixed is case:
+            rerun.renew_guest()  # who remembers what it has read would know that this is the second of two
+        other = rerun.call(moved, {})
+        if one.outcome.kind == "passed" and other.outcome.kind not in ("passed", "wrong", "untested"):
+            return rerun.failed(other.outcome.guard or self.id, f"with {words}: ", other.outcome, moved), moved
         if not one.outcome.kind == other.outcome.kind == "passed":
             return None  # a small error on changed values is the audit's business
         read = max(sum(map(len, run.asked.answers or ())) // 2 for run in (one, other))
-        if one.asked.answers != other.asked.answers and read > NUMBER:
+        if one.asked.answers != other.asked.answers and read > (0 if one.tensors else FLAG):
             text = (
                 f"with {words}, and a result of the same sizes, the wrapper reads something else in {read} bytes: "
                 "sizes and flags would be the same, so it reads values"
