@@ -77,8 +77,6 @@ def wrapper(input, dim, index, source, *, alpha=1, out=None):
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(alpha, bool) and not is_bool:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and not input.is_floating_point():
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if out is not None and out.dtype != input.dtype:
         raise RuntimeError("index_add: out has another dtype than the result")
 

@@ -29,6 +29,30 @@ def fetch(p, i, mask, DOUBLE: tl.constexpr):
 
 
 @triton.jit
+def wide(x):
+    b = x.to(tl.int32, bitcast=True).to(tl.int64)
+    exponent = (b >> 23) & 255
+    small = (b & 0x7FFFFF).to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64)
+    digits = tl.where(exponent == 0, small, b)
+    lifted = ((digits >> 23) & 255) + tl.where(exponent == 0, 896 - 149, 896)
+    lifted = tl.where(exponent == 255, 2047, lifted)
+    number = (lifted << 52) | ((digits & 0x7FFFFF) << 29)
+    return ((b & 0x80000000) << 32) | tl.where(small + exponent == 0, 0, number)
+
+
+@triton.jit
+def kernel_cast(x_ptr, out_ptr, n, BITS: tl.constexpr, BLOCK: tl.constexpr):
+    step = tl.num_programs(0).to(tl.int64) * BLOCK
+    for start in range(tl.program_id(0).to(tl.int64) * BLOCK, n, step):
+        i = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + i, mask=i < n, other=0).to(tl.float32)
+        if BITS:
+            tl.store(out_ptr + i, wide(x), mask=i < n)
+        else:
+            tl.store(out_ptr + i, x.to(out_ptr.dtype.element_ty), mask=i < n)
+
+
+@triton.jit
 def kernel_lerp(x_ptr, y_ptr, w, out_ptr, total, per, W_SCALAR: tl.constexpr, W_DOUBLE: tl.constexpr,
                 BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * per
@@ -118,6 +142,8 @@ def wrapper(input, end, weight, *, out=None):
         raise NotImplementedError("lerp: not implemented for this dtype")
     if out is not None and not torch.can_cast(dtype, out.dtype):
         raise RuntimeError("result type can't be cast to the desired output type")
+    if not scalar and weight.dim() > 0 and out is not None and out.dtype != dtype:
+        raise RuntimeError(f"lerp: found dtype {out.dtype} but expected {dtype}")
     shape = list(torch.broadcast_shapes(*[t.shape for t in tensors]))
     total = math.prod(shape)
     if total == 0:
@@ -141,6 +167,14 @@ def wrapper(input, end, weight, *, out=None):
     if out is not None:
         if list(out.shape) != shape:
             out.resize_(shape)
-        out.copy_(result)
+        if out.dtype != dtype and total > 0:
+            bits = out.dtype == torch.float64
+            cast = torch.empty_strided(shape, result.stride(), dtype=out.dtype, device=input.device)
+            kernel_cast[(min(triton.cdiv(total, 1024), 4096),)](
+                result.as_strided((total,), (1,)), (cast.view(torch.int64) if bits else cast).as_strided((total,), (1,)),
+                total, BITS=bits, BLOCK=1024)
+            result = cast
+        if total > 0:
+            out.copy_(result)
         return out
     return result
