@@ -211,13 +211,13 @@ class CaseJudge:
         outs = [name for name in self.operator.writes if name in self.inputs.kwargs]
         if self.inputs.raises or (self.operator.mutates and not outs):
             return False
-        written = [tensor for name in outs for _, tensor in _codec.tensors_of(self.inputs.kwargs[name], "")]
-        if not any(all(tensor is not one for one in written) for _, tensor in self.tensors):
-            return True
         if self.operator.indexed and len(self.tensors) > 1:
             return False  # where an index happens to say what sizes say, only kernels know
         if self.inputs.standard is not None and self.inputs.standard.rule.degree:
             return False  # a polynomial of any degree, and other values may be of one that takes hours
+        written = [tensor for name in outs for _, tensor in _codec.tensors_of(self.inputs.kwargs[name], "")]
+        if not any(all(tensor is not one for one in written) for _, tensor in self.tensors):
+            return True
         return rearranges(self.inputs, [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")], outs)
 
     def least_bytes(self) -> int:
