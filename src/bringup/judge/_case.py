@@ -15,6 +15,7 @@ import torch
 from bringup.accuracy import COMPLETE, FLOATS, Arithmetic, Limit, Limits
 from bringup.device.checks import repeats
 from bringup.device.reach import reaches_beyond
+from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
 from bringup.judge._compile_log import headline
 from bringup.judge._moves import rearranges
@@ -596,6 +597,8 @@ def _split(device: dict[str, Any], data: memoryview) -> tuple[list[Any], list[me
 
 def _output(described: dict[str, Any]) -> dict[str, Any]:
     numbers = [described["t"], described["offset"], *described["shape"], *described["stride"]]
+    if len(described["shape"]) > MOST_DIMENSIONS or len(described["shape"]) != len(described["stride"]):
+        raise ValueError("a tensor with too many dimensions, or other strides than sizes")
     if any(type(n) is not int or not 0 <= n < 1 << 62 for n in numbers):
         raise ValueError("a tensor with odd sizes")
     dtype = getattr(torch, str(described["dtype"]), None)

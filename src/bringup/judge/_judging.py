@@ -63,6 +63,7 @@ class Judging:
         self.reruns: dict[str, dict[str, float]] = {}
         self.skipped: dict[str, int] = {}
         self.anew: dict[int, tuple[Any, ...]] = {}
+        self.excused = 0  # calls of guards, of sizes that nobody asks for, that wanted too much time or memory
 
     def run(self) -> Verdict:
         """Judge case by case, stop at the first failure unless told to go on; then let the guards ask again."""

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from bringup.judge.guards._rerun import Rerunner
 
 
+MUCH = 1 << 24  # bytes of arguments from which on a device may be full: what a wrapper says of it proves nothing
+
+
 class Guard:
     """One guard. `catches` and `misses` are what the documentation says of it."""
 

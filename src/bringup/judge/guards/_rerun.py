@@ -23,6 +23,7 @@ from bringup.judge._named import Named, named
 from bringup.judge._outcome import Outcome, cheated
 from bringup.judge._rehearsal import Places, RehearsedCall, Wanted, laid_out
 from bringup.judge._size_class import Made, made, same_class, takes_more
+from bringup.judge.guards._base import MUCH
 from bringup.suites import get_suite
 
 if TYPE_CHECKING:
@@ -119,7 +120,6 @@ class Rerunner:
         self._firsts = random.Random(f"{judging.job.fresh_seed} firsts")
         self._numbers = itertools.count()
         self.explodes = False  # whether a call that was made had a result for which there is no room
-        self._excused = 0  # calls of sizes that nobody asks for which wanted too much time or memory
 
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Run:
         """Call the wrapper on a case in a mode (`order`: a seed)."""
@@ -180,12 +180,20 @@ class Rerunner:
         """Have the next call made in a guest that has only loaded the candidate."""
         self._judging.exchange.renew_guest()
 
-    def excuses(self, outcome: Outcome) -> bool:
-        """Whether a call of sizes that nobody asks for may want that much time or memory: a few may, not all."""
-        if outcome.kind != "timed_out" and FULL not in outcome.summary:
+    def excuses(self, outcome: Outcome, nbytes: int) -> bool:
+        """Whether a call of sizes that nobody asks for may want that much time or memory: a few may, not all.
+
+        `nbytes`: of its arguments.
+        """
+        if outcome.kind != "timed_out" and (FULL not in outcome.summary or nbytes < MUCH):
             return False
-        self._excused += 1
-        return self._excused <= EXCUSED
+        self._judging.excused += 1
+        return self._judging.excused <= EXCUSED
+
+    def drawn_first(self) -> None:
+        """Have some calls be the first of a guest, as each is in use."""
+        if self._firsts.random() < FIRST_ONES:
+            self.renew_guest()
 
     def outcome(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
         """Return what such a call is worth."""
@@ -449,8 +457,10 @@ class Rerunner:
 
     def found(self, guard: str, case: CaseJudge, *, first: bool = False) -> Outcome | None:
         """Call the wrapper on a case that was drawn, some as the first ones of guests; return what is wrong."""
-        if self._firsts.random() < FIRST_ONES or first:
+        if first:
             self.renew_guest()
+        else:
+            self.drawn_first()
         outcome = self.outcome(case, {})
         if outcome.kind in ("passed", "untested"):
             return None

@@ -35,7 +35,8 @@ class Resized(Redraw):
     def found(self, rerun: Rerunner, made: CaseJudge, what: str) -> Outcome | None:
         """Nothing is said of speed here, or of a device that is too small for so large a call, unless that is often."""
         outcome = super().found(rerun, made, what)
-        return None if outcome is not None and rerun.excuses(outcome) else outcome
+        nbytes = sum(tensor.numel() * tensor.element_size() for _, tensor in made.tensors)
+        return None if outcome is not None and rerun.excuses(outcome, nbytes) else outcome
 
 
 def given_sizes(case: CaseJudge) -> list[tuple[int, ...]]:

@@ -36,6 +36,7 @@ class Fresh(Rerun):
         """Judge some of the dtype's cases of another seed."""
         count = RANDOM if "random" in case.inputs.notes else DRAWN  # what a law says of few numbers is little
         for fresh in rerun.reseeded(case, count, ADDED):
+            rerun.drawn_first()
             outcome = rerun.outcome(fresh, {})
             if outcome.kind != "passed":
                 words = "with values of another seed"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bringup.device.transcript import kernels_of
-from bringup.judge.guards._base import Rerun
+from bringup.judge.guards._base import MUCH, Rerun
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +32,7 @@ LARGE, FEW_LINES = 3, 8  # of these, where no case asks for more lines
 TWICE = 30  # of these are made once more
 SIZED_LINES = 500  # that these may ask for
 FRESH = 2  # guests that have called nothing
+SINGLE = 2  # of those whose first call is of tensors of one element
 UNSEEN = 1  # of those whose first call is of sizes that nobody has judged
 JUDGED = 2  # first calls of tuners, of sizes that no case has, that are judged
 MOST_FILLED = 8 << 20  # bytes of the arguments of a call of usual sizes that is judged
@@ -175,6 +176,11 @@ class Rehearsed(Rerun):
         """
         unseen = [one for one in known if one not in drawn]
         firsts = [*_unlike(drawn)[:FRESH], *chance.sample(unseen, min(UNSEEN, len(unseen))), *usual]
+        # One that is refused, and those of the fewest elements: others are first ones here and in other guards.
+        firsts += [one for one in drawn if one.case.inputs.raises][:1]
+        small = [one for one in drawn if _most(one) == 1]
+        firsts += chance.sample(small, min(SINGLE, len(small)))
+        firsts = list(dict.fromkeys(firsts))
         for number, first in enumerate(firsts):
             rerun.renew_guest()
             others = [*known, *usual]
@@ -222,7 +228,8 @@ class Rehearsed(Rerun):
 
         told, failed = rerun.rehearse([call for _, call in batch])
         for (one, call), lines in zip(batch, told, strict=False):
-            if not one.judged and OUT_OF_MEMORY in (*lines[-1:], *call.wanted.transcript[-1:]):
+            full = OUT_OF_MEMORY in (*lines[-1:], *call.wanted.transcript[-1:])
+            if not one.judged and full and sum(call.sizes) >= MUCH:
                 continue  # sizes that nobody has judged may find memory here and none there
             if call.wanted and lines != call.wanted.transcript:
                 return one.differs(self.id, call.wanted, lines, f"{words}{_aside(call)}"), one.case
@@ -231,7 +238,7 @@ class Rehearsed(Rerun):
         if failed is None:
             return None
         one, call = batch[min(len(told), len(batch) - 1)]
-        if not call.wanted and rerun.excuses(failed):
+        if not call.wanted and rerun.excuses(failed, sum(call.sizes)):
             rerun.renew_guest()
             return None
         return rerun.failed(failed.guard or self.id, f"{words}{_aside(call)}: ", failed, one.case), one.case
@@ -333,6 +340,11 @@ def _generator(chance: random.Random) -> torch.Generator:
     import torch
 
     return torch.Generator().manual_seed(chance.getrandbits(32))
+
+
+def _most(one: Rehearsal) -> int:
+    """Elements of a case's largest tensor."""
+    return max([tensor.numel() for _, tensor in one.case.tensors], default=0)
 
 
 def _of_one_kernel(drawn: Sequence[Rehearsal]) -> list[Rehearsal]:
