@@ -15,6 +15,7 @@ from bringup.device import space
 from bringup.device.handles import Handles
 from bringup.judge._rehearsal import ALIGNED, Places, Wanted, of_other_sizes, without_a_tensor
 from bringup.judge._reply import ending
+from bringup.judge.guards._base import MUCH
 from bringup.judge.guards.rehearsed import Rehearsed
 
 
@@ -124,21 +125,22 @@ def test_freed_addresses_are_given_again_where_a_call_asks_for_that() -> None:
 
 
 @pytest.mark.parametrize(
-    ("judged", "before", "now", "found"),
+    ("judged", "nbytes", "before", "now", "found"),
     [
-        (False, ["launch f", "raises OutOfMemoryError"], ["launch f", "returns"], ""),
-        (False, ["launch f", "returns"], ["raises OutOfMemoryError"], ""),
-        (False, ["launch f", "returns"], ["launch g", "returns"], "differs"),
-        (True, ["launch f", "returns"], ["raises OutOfMemoryError"], "differs"),
-        (True, ["launch f", "returns"], ["launch f", "returns"], ""),
+        (False, MUCH, ["launch f", "raises OutOfMemoryError"], ["launch f", "returns"], ""),
+        (False, MUCH, ["launch f", "returns"], ["raises OutOfMemoryError"], ""),
+        (False, 4096, ["launch f", "returns"], ["raises OutOfMemoryError"], "differs"),
+        (False, MUCH, ["launch f", "returns"], ["launch g", "returns"], "differs"),
+        (True, MUCH, ["launch f", "returns"], ["raises OutOfMemoryError"], "differs"),
+        (True, MUCH, ["launch f", "returns"], ["launch f", "returns"], ""),
     ],
 )
-def test_sizes_that_nobody_has_judged_may_find_memory_now_and_none_then(
-    judged: bool, before: list[str], now: list[str], found: str
+def test_large_calls_that_nobody_has_judged_may_find_memory_now_and_none_then(
+    judged: bool, nbytes: int, before: list[str], now: list[str], found: str
 ) -> None:
     wanted = Wanted(tuple(before), ())
     one = SimpleNamespace(judged=judged, wanted=[wanted], case="case", differs=lambda *told: "differs")
-    call = SimpleNamespace(wanted=wanted, around={}, words="")
+    call = SimpleNamespace(wanted=wanted, around={}, words="", sizes=[nbytes])
     rerun: Any = SimpleNamespace(rehearse=lambda calls: ([tuple(now)], None))
     batch: Any = [(one, call)]
     result = Rehearsed()._differs(rerun, batch, "a call")

@@ -32,7 +32,7 @@ LARGE, FEW_LINES = 3, 8  # of these, where no case asks for more lines
 TWICE = 30  # of these are made once more
 SIZED_LINES = 500  # that these may ask for
 FRESH = 2  # guests that have called nothing
-SINGLE = 2  # of those whose first call is of tensors of one element
+FIRST_REFUSALS = 8  # refused calls that are first ones
 UNSEEN = 1  # of those whose first call is of sizes that nobody has judged
 JUDGED = 2  # first calls of tuners, of sizes that no case has, that are judged
 MOST_FILLED = 8 << 20  # bytes of the arguments of a call of usual sizes that is judged
@@ -96,7 +96,9 @@ class Rehearsed(Rerun):
         if tuned:
             return self._tuned(rerun, drawn, chance)
         known = [*alike, *(one for one in sized if one.wanted)]
-        return self._first_calls(rerun, drawn, known, [one for one in usual if one.wanted], chance)
+        singles = [rerun.rehearsal(chance.choice(few)) for of in cases.values() if (few := _of_one_element(of))]
+        singles += [rerun.rehearsal(case) for case in chance.sample(refused, min(FIRST_REFUSALS, len(refused)))]
+        return self._first_calls(rerun, drawn, known, [one for one in usual if one.wanted], singles, chance)
 
     def _rehearse(self, rerun: Rerunner, drawn: Sequence[Rehearsal], chance: random.Random) -> Finding:
         """Call in the guest that has made all calls up to now."""
@@ -167,7 +169,7 @@ class Rehearsed(Rerun):
 
     def _first_calls(
         self, rerun: Rerunner, drawn: Sequence[Rehearsal], known: Sequence[Rehearsal], usual: Sequence[Rehearsal],
-        chance: random.Random,
+        singles: Sequence[Rehearsal], chance: random.Random,
     ) -> Finding:  # fmt: skip
         """Call in guests that have only loaded the candidate; what is called first is another thing in each.
 
@@ -176,15 +178,13 @@ class Rehearsed(Rerun):
         """
         unseen = [one for one in known if one not in drawn]
         firsts = [*_unlike(drawn)[:FRESH], *chance.sample(unseen, min(UNSEEN, len(unseen))), *usual]
-        # One that is refused, and those of the fewest elements: others are first ones here and in other guards.
-        firsts += [one for one in drawn if one.case.inputs.raises][:1]
-        small = [one for one in drawn if _most(one) == 1]
-        firsts += chance.sample(small, min(SINGLE, len(small)))
-        firsts = list(dict.fromkeys(firsts))
+        # Of one element, and refused ones: guards that judge make neither.
+        firsts = list(dict.fromkeys([*firsts, *singles]))
         for number, first in enumerate(firsts):
             rerun.renew_guest()
             others = [*known, *usual]
             few = [first, *chance.sample(others, min(AFTER, len(others)) if number else len(others))]
+            few = few[:1] if first in singles else few
             if (found := self._calls(rerun, few, chance, "a call in a fresh process", fresh=True)) is not None:
                 return found
         return None
@@ -342,9 +342,9 @@ def _generator(chance: random.Random) -> torch.Generator:
     return torch.Generator().manual_seed(chance.getrandbits(32))
 
 
-def _most(one: Rehearsal) -> int:
-    """Elements of a case's largest tensor."""
-    return max([tensor.numel() for _, tensor in one.case.tensors], default=0)
+def _of_one_element(cases: Sequence[CaseJudge]) -> list[CaseJudge]:
+    """Return the cases that have one element in their largest tensor."""
+    return [case for case in cases if _usable(case) and max([t.numel() for _, t in case.tensors], default=0) == 1]
 
 
 def _of_one_kernel(drawn: Sequence[Rehearsal]) -> list[Rehearsal]:
