@@ -96,9 +96,10 @@ class Rehearsed(Rerun):
         if tuned:
             return self._tuned(rerun, drawn, chance)
         known = [*alike, *(one for one in sized if one.wanted)]
-        singles = [rerun.rehearsal(chance.choice(few)) for of in cases.values() if (few := _of_one_element(of))]
-        singles += [rerun.rehearsal(case) for case in chance.sample(refused, min(FIRST_REFUSALS, len(refused)))]
-        return self._first_calls(rerun, drawn, known, [one for one in usual if one.wanted], singles, chance)
+        # Of one element, and refused ones: guards that judge make neither.
+        alone = [rerun.rehearsal(chance.choice(few)) for of in cases.values() if (few := _of_one_element(of))]
+        alone += [rerun.rehearsal(case) for case in chance.sample(refused, min(FIRST_REFUSALS, len(refused)))]
+        return self._first_calls(rerun, drawn, known, [one for one in usual if one.wanted], alone, chance)
 
     def _rehearse(self, rerun: Rerunner, drawn: Sequence[Rehearsal], chance: random.Random) -> Finding:
         """Call in the guest that has made all calls up to now."""
@@ -169,22 +170,21 @@ class Rehearsed(Rerun):
 
     def _first_calls(
         self, rerun: Rerunner, drawn: Sequence[Rehearsal], known: Sequence[Rehearsal], usual: Sequence[Rehearsal],
-        singles: Sequence[Rehearsal], chance: random.Random,
+        alone: Sequence[Rehearsal], chance: random.Random,
     ) -> Finding:  # fmt: skip
         """Call in guests that have only loaded the candidate; what is called first is another thing in each.
 
         Sealed kernels make each call as the first of its process, whatever its sizes; and a witness has made some calls
-        of other sizes before, the first one small, or such as programs have.
+        of other sizes before, the first one small, or such as programs have. Those that are `alone` are all that their
+        guests are asked for.
         """
         unseen = [one for one in known if one not in drawn]
         firsts = [*_unlike(drawn)[:FRESH], *chance.sample(unseen, min(UNSEEN, len(unseen))), *usual]
-        # Of one element, and refused ones: guards that judge make neither.
-        firsts = list(dict.fromkeys([*firsts, *singles]))
-        for number, first in enumerate(firsts):
+        others = [*known, *usual]
+        for number, first in enumerate([*firsts, *alone]):
             rerun.renew_guest()
-            others = [*known, *usual]
-            few = [first, *chance.sample(others, min(AFTER, len(others)) if number else len(others))]
-            few = few[:1] if first in singles else few
+            count = 0 if number >= len(firsts) else min(AFTER, len(others)) if number else len(others)
+            few = [first, *chance.sample(others, count)]
             if (found := self._calls(rerun, few, chance, "a call in a fresh process", fresh=True)) is not None:
                 return found
         return None
@@ -222,7 +222,7 @@ class Rehearsed(Rerun):
         """Make some calls, and return the first that is not as it must be.
 
         Where nothing is known of a call, what it asks for is what the next ones must. It may raise an error, and take
-        too long once, but not end its guest or break its stream: the judge would learn nothing more.
+        too long twice a verdict, but not end its guest or break its stream: the judge would learn nothing more.
         """
         from bringup.judge._rehearsal import Wanted
 

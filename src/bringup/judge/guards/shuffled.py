@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bringup.device.transcript import kernels_of, told_by_data
@@ -26,7 +26,6 @@ MOVED = "the same values in other places"
 OTHERS = "other values of the same range and sum"
 DRAWS = 6  # of other values, until the result has the same sizes
 MOST_MOVES, MOST_STEP = 64, 8  # of pairs of whole numbers; that one gives to another
-Alter = Callable[[Sequence["torch.Tensor"], random.Random], None]
 
 
 class Shuffled(Rerun):
@@ -54,8 +53,8 @@ class Shuffled(Rerun):
         order = chance.sample(usable, len(usable))
         found = 0
         for case in sorted(order, key=largest)[:SMALLEST]:  # whose values may fit into what is read
-            for alter, words, mixes in ((_shuffle, MOVED, False), (_shuffle, MOVED, True), (_exchange, OTHERS, False)):
-                outcome = self._asked(rerun, case, chance, kernels, alter, words, mixes=mixes)
+            for exchanges, mixes in ((False, False), (False, True), (True, False)):
+                outcome = self._asked(rerun, case, chance, kernels, exchanges=exchanges, mixes=mixes)
                 if isinstance(outcome, tuple):
                     return outcome
         for case in sorted(order, key=lambda case: largest(case) > SMALL)[:DRAWN] + order[:TRIES]:
@@ -70,31 +69,26 @@ class Shuffled(Rerun):
         return None
 
     def _asked(
-        self,
-        rerun: Rerunner,
-        case: CaseJudge,
-        chance: random.Random,
-        kernels: set[str],
-        alter: Alter | None = None,
-        words: str = "",
-        *,
+        self, rerun: Rerunner, case: CaseJudge, chance: random.Random, kernels: set[str], *, exchanges: bool = False,
         mixes: bool = True,
-    ) -> tuple[Outcome, CaseJudge] | bool | None:
-        """Return what is wrong, True where nothing is, None where the case cannot be asked."""
+    ) -> tuple[Outcome, CaseJudge] | bool | None:  # fmt: skip
+        """Return what is wrong, True where nothing is, None where the case cannot be asked.
+
+        `exchanges`: the second call has other values, else the same in other places; `mixes`: zeros among both.
+        """
         from bringup.judge._outcome import cheated
 
-        alter, words = alter or _shuffle, words or MOVED
-
+        alter, words = (_exchange, OTHERS) if exchanges else (_shuffle, MOVED)
         mixed = (rerun.altered(case, lambda tensors: _mix(tensors, chance)) if mixes else None) or case
         # A wrapper that reads values reads others, also where the answer is the same.
-        for _ in range(DRAWS if alter is _exchange else 1):
+        for _ in range(DRAWS if exchanges else 1):
             moved = rerun.altered(mixed, lambda tensors: alter(tensors, chance), any_answer=True)
             if moved is not None and rerun.alike(mixed, moved):
                 break
         else:
             return None
         one = rerun.call(mixed, {})
-        if alter is _exchange or mixed is case:
+        if exchanges or mixed is case:
             rerun.renew_guest()  # who remembers what it has read would know that this is the second of two
         other = rerun.call(moved, {})
         if one.outcome.kind == "passed" and other.outcome.kind not in ("passed", "wrong", "untested"):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from bringup.suites._opinfo_calls import Call
+from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._meta import on_meta
+from bringup.suites.audit._subject import Draft
 from bringup.suites.audit._tree import exchanged, tensors
 from bringup.suites.audit._vet import raised
 
@@ -86,3 +89,12 @@ def knowable(call: Call) -> bool:
     except Exception as error:
         return not UNKNOWABLE.search(str(error))
     return False
+
+
+def taken_or_refused(sample: Sample, call: Call, words: str) -> Iterator[Draft]:
+    """Yield a call like a sample's as PyTorch takes it, or as it refuses it unless its parser does."""
+    error = raised(call)
+    if not error:
+        yield Draft(words, call, sample.variant, sample.entry, group=words)
+    elif not error.startswith("TypeError") and refused(call):  # a TypeError is the parser's
+        yield Draft(f"{words}, refused", call, sample.variant, sample.entry, fails=True, group=words)

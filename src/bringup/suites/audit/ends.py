@@ -19,7 +19,7 @@ from bringup.suites.audit._generic import forms
 from bringup.suites.audit._layouts import hostile
 from bringup.suites.audit._pool import Pool, distinct
 from bringup.suites.audit._signature import alternatives, argument_of, names_of, value_of, with_argument
-from bringup.suites.audit._spoilt import places, refused, with_value
+from bringup.suites.audit._spoilt import places, taken_or_refused, with_value
 from bringup.suites.audit._structure import among, structured
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, exchanged, turns
@@ -145,7 +145,7 @@ def _ties(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
             data = subject.data(sample.call)
             for leaf in data[::-1] if len(data) > 1 else ():
                 call = exchanged(sample.call, {leaf.index: torch.tensor(value, dtype=torch.float64)})
-                found = None if raised(call) else dense_results(call)
+                found = dense_results(call)
                 dtypes = {one.dtype for one in found[1]} if found is not None else set()
                 if dtypes and torch.float64 not in dtypes and (width or dtypes == {torch.bool}):
                     which = ("below", "above")[values.index(value)] if width else value
@@ -167,20 +167,13 @@ def _numbers(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
                     continue
                 call = with_argument(signature, sample.call, name, value)
                 if call is not None and (value in _NUMBERS or raised(call)):
-                    yield from _taken(f"{name} {_said(value)}", call, sample)
+                    yield from taken_or_refused(sample, call, f"{name} {_said(value)}")
     for sample in subject.samples:
         if not elements(sample.call.args):
             for place, number in places(sample.call):
                 if type(number) is float:
-                    yield from _taken(f"no elements, argument {place} 1e300", with_value(sample.call, place, 1e300),
-                                      sample)  # fmt: skip
-
-
-def _taken(words: str, call: Call, sample: Sample) -> Iterator[Draft]:
-    if not raised(call):
-        yield Draft(words, call, sample.variant, sample.entry, group=words)
-    elif refused(call) and not raised(call).startswith("TypeError"):
-        yield Draft(f"{words}, refused", call, sample.variant, sample.entry, fails=True, group=words)
+                    call = with_value(sample.call, place, 1e300)
+                    yield from taken_or_refused(sample, call, f"no elements, argument {place} 1e300")
 
 
 def _said(value: float) -> str:
@@ -200,7 +193,7 @@ def _whole(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
             for leaf in subject.data(sample.call)[:1]
         }
         call = exchanged(sample.call, new)
-        found = dense_results(call) if new and small_result(call) and not raised(call) else None
+        found = dense_results(call) if new and small_result(call) else None
         if found is not None and any(one.is_floating_point() for one in found[1]):
             words = "whole numbers of 12 to 23 bits"
             yield Draft(words, call, sample.variant, sample.entry, group=f"{words} {sample.variant}")
@@ -216,7 +209,7 @@ def _fractions(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
     for value, (sample, place) in itertools.product(_FRACTIONS, given):
         if place not in refusing:
             call = with_value(sample.call, place, value)
-            found = None if raised(call) else dense_results(call)
+            found = dense_results(call)
             if found is not None and all(not one.is_floating_point() for one in found[1]):
                 words = f"argument {place} {_said(value)} among whole numbers"
                 yield Draft(words, call, sample.variant, sample.entry, group=words, whole=True)

@@ -15,7 +15,7 @@ from bringup.suites._opinfo_calls import Call
 from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._generic import forms
 from bringup.suites.audit._pool import Pool
-from bringup.suites.audit._spoilt import places, refused, with_value
+from bringup.suites.audit._spoilt import places, refused, taken_or_refused, with_value
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, exchanged, given_values, shuffled, turns
 from bringup.suites.audit._vet import dense_results, raised, run, small_result
@@ -56,15 +56,7 @@ def _operands(subject: Subject) -> Iterator[Draft]:
         for number in _OPERANDS:
             for leaf, which in zip(form.leaves, ("first", "second"), strict=True):
                 words = f"{number!r} as {which} operand".replace("-", "minus ")
-                yield from _drafted(form.sample, exchanged(call, {leaf.index: number}), words)
-
-
-def _drafted(sample: Sample, call: Call, words: str) -> Iterator[Draft]:
-    error = raised(call)
-    if not error:
-        yield Draft(words, call, sample.variant, sample.entry, group=words)
-    elif not error.startswith("TypeError") and refused(call):  # a TypeError is the parser's
-        yield Draft(f"{words}, refused", call, sample.variant, sample.entry, fails=True, group=words)
+                yield from taken_or_refused(form.sample, exchanged(call, {leaf.index: number}), words)
 
 
 def _limits(subject: Subject, samples: list[Sample], place: int | str) -> Iterator[Draft]:

@@ -103,7 +103,7 @@ def _ones_of(pool: Pool, sample: Sample) -> Iterator[Draft]:
         if shape[axis] < 2 or sum(n > 1 for n in shape) < 2:
             continue
         call = pool.with_shapes(sample.call, {leaf.index: (*shape[:axis], 1, *shape[axis + 1 :])})
-        if not raised(call) and dense_results(call):
+        if dense_results(call):
             chosen = [str(v) for v in (*sample.call.args, *sample.call.kwargs.values()) if type(v) is str]
             words = f"{leaf.place}, axis {axis - len(shape)} alone of length 1{', '.join(['', *chosen])}"
             yield Draft(words, call, sample.variant, sample.entry, group=words)
