@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bringup.device import space
 from bringup.device.order import Order
 from bringup.device.wire import Descriptor
 
-BASE, OTHER = 1 << 20, 1 << 24
+BASE, OTHER = space.MIDDLE + (1 << 20), 1 << 24  # of an argument, of a buffer that the call has made
 WIDTH = 4
 
 
@@ -127,6 +128,13 @@ def test_a_result_may_have_its_dimensions_in_another_order() -> None:
     assert not order_of(X, results=((2, 3),)).keeps(made, straight, 24)
     gap = tensor(OTHER, (3, 2), (1, 4))
     assert not order_of(X, results=((3, 2),)).keeps(gap, straight, 24)
+
+
+def test_a_run_of_what_kernels_wrote_begins_at_its_beginning() -> None:
+    """Twice a row, of which a copy takes the middle: that would be `roll`."""
+    for offset, right in ((0, True), (3, False)):
+        source = tensor(OTHER, (6,), (1,), offset)
+        assert order_of(X, results=((6,),)).keeps(source, tensor(OTHER << 1, (6,), (1,)), 24) is right
 
 
 def permuted(whole: Descriptor) -> list[list[int]]:

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 
+from bringup.device import space
 from bringup.device.checks import item_bytes
 from bringup.device.wire import Descriptor
 
@@ -39,18 +40,20 @@ class Order:
     def keeps(self, source: Descriptor, target: Descriptor, nbytes: int) -> bool:
         """Whether a copy, which is not empty, only lays a tensor down again.
 
-        The source is an argument of the call as it was given, or one run of memory; the target is all of its storage
-        (of `nbytes`), or an argument as it was given or, one run, as large as it was given or as a result is. What is
-        kept is the order of the elements, or that of their addresses. Whole dimensions may change places: those of an
-        argument, and those of something with the sizes of a result.
+        The source is an argument of the call as it was given, or one run of memory: any of an argument's, of another
+        buffer one from its beginning, as a result is. The target is all of its storage (of `nbytes`), or an argument as
+        it was given or, one run, as large as it was given or as a result is. What is kept is the order of the elements,
+        or that of their addresses. Whole dimensions may change places: those of an argument, and those of something
+        with the sizes of a result.
         """
         width = item_bytes(source.dtype)
         taken, put = (_dims(t.size, t.stride, width) for t in (source, target))
         whole = (source.address, _merged(taken)) in self._places
         onto_whole = (target.address, _merged(put)) in self._places
         natural, by_address = tuple(range(len(put))), _by_address(taken)
+        begins = source.base >= space.MIDDLE or source.address == source.base
         turns = (source.address, _unordered(taken)) in self._dims or (
-            source.size in self._results and _is_run(_merged(taken, by_address))
+            begins and source.size in self._results and _is_run(_merged(taken, by_address))
         )
         for order in {natural, by_address, _by_address(put)} if turns else {natural, by_address}:
             run = _merged(put, order) if _is_run(_merged(put, order)) else None
@@ -59,7 +62,7 @@ class Order:
             steps = [put[dim][1] for dim in order if put[dim][0] > 1]
             falls = all(one >= other for one, other in itertools.pairwise(steps))
             onto = fills or resized or (onto_whole and (order == natural or falls))
-            if onto and (turns or whole or _is_run(_merged(taken, order))):
+            if onto and (turns or whole or (begins and _is_run(_merged(taken, order)))):
                 return True
         return False
 
