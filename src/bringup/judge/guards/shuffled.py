@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,17 +23,17 @@ SMALLEST = 8  # beside these
 TRIES = 12
 SMALL = 128  # elements: as many flags as may be read
 ZEROS = (0.3, 0.7)  # share of the elements that are zeros
-MOVED = "the same values in other places"
-OTHERS = "other values of the same range and sum"
 DRAWS = 6  # of other values, until the result has the same sizes
+NEAR, MANY = 3, 1 << 12  # how far new whole numbers lie outside of the old range, and the most that are drawn from
 MOST_MOVES, MOST_STEP = 64, 8  # of pairs of whole numbers; that one gives to another
 
 
 class Shuffled(Rerun):
     """More calls whose values are those of a call before in other places, where sizes of the result are the same.
 
-    Also with other values that have the same smallest and largest ones, and the same sum where they are integers. What
-    is read (a size) is then the same, too, and so is all that the wrapper asks for. Who reads something else reads
+    Also with other values that have the same smallest and largest ones, and the same sum where they are integers; and
+    with values that have nothing in common with the old ones but which of them are equal, and which zero. What is read
+    (a size) is then the same, too, and so is all that the wrapper asks for. Who reads something else reads
     values, and answers in Python what a kernel is to answer. Where the result is a truth value, one number may differ.
     """
 
@@ -53,8 +54,8 @@ class Shuffled(Rerun):
         order = chance.sample(usable, len(usable))
         found = 0
         for case in sorted(order, key=largest)[:SMALLEST]:  # whose values may fit into what is read
-            for exchanges, mixes in ((False, False), (False, True), (True, False)):
-                outcome = self._asked(rerun, case, chance, kernels, exchanges=exchanges, mixes=mixes)
+            for change, mixes in (("moved", False), ("moved", True), ("balanced", False), ("renamed", False)):
+                outcome = self._asked(rerun, case, chance, kernels, change, mixes=mixes)
                 if isinstance(outcome, tuple):
                     return outcome
         for case in sorted(order, key=lambda case: largest(case) > SMALL)[:DRAWN] + order[:TRIES]:
@@ -69,26 +70,27 @@ class Shuffled(Rerun):
         return None
 
     def _asked(
-        self, rerun: Rerunner, case: CaseJudge, chance: random.Random, kernels: set[str], *, exchanges: bool = False,
+        self, rerun: Rerunner, case: CaseJudge, chance: random.Random, kernels: set[str], change: str = "moved", *,
         mixes: bool = True,
     ) -> tuple[Outcome, CaseJudge] | bool | None:  # fmt: skip
         """Return what is wrong, True where nothing is, None where the case cannot be asked.
 
-        `exchanges`: the second call has other values, else the same in other places; `mixes`: zeros among both.
+        `change`: what becomes of the values in the second call, of `CHANGES`; `mixes`: zeros among those of both.
         """
         from bringup.judge._outcome import cheated
 
-        alter, words = (_exchange, OTHERS) if exchanges else (_shuffle, MOVED)
+        words, *alter = CHANGES[change]
         mixed = (rerun.altered(case, lambda tensors: _mix(tensors, chance)) if mixes else None) or case
         # A wrapper that reads values reads others, also where the answer is the same.
-        for _ in range(DRAWS if exchanges else 1):
-            moved = rerun.altered(mixed, lambda tensors: alter(tensors, chance), any_answer=True)
+        for turn in range(1 if change == "moved" else DRAWS):
+            by = functools.partial(alter[turn % len(alter)], chance=chance)
+            moved = rerun.altered(mixed, by, any_answer=True)
             if moved is not None and rerun.alike(mixed, moved):
                 break
         else:
             return None
         one = rerun.call(mixed, {})
-        if exchanges or mixed is case:
+        if change != "moved" or mixed is case:
             rerun.renew_guest()  # who remembers what it has read would know that this is the second of two
         other = rerun.call(moved, {})
         if one.outcome.kind == "passed" and other.outcome.kind not in ("passed", "wrong", "untested"):
@@ -151,9 +153,75 @@ def _exchange(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
             order = torch.randperm(which.numel(), generator=generator)[: len(values)]
             drawn[order] = torch.arange(len(values))
             tensor.copy_(values[drawn].reshape(tensor.shape))
-        elif not tensor.is_floating_point() and tensor.dtype is not torch.bool and not tensor.is_complex():
+        elif _whole(tensor):
             flat = tensor.reshape(-1).tolist()
             tensor.copy_(torch.tensor(_balanced(flat, chance), dtype=tensor.dtype).reshape(tensor.shape))
+
+
+def _rename(tensors: Sequence[torch.Tensor], chance: random.Random, *, wide: bool = True) -> None:
+    """Give equal values another one, zeros none: there are as many different ones as before, and nothing else stays.
+
+    `wide`: whole numbers may leave the range that they had; else the largest one stays, which may be a size.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(chance.getrandbits(32))
+    for tensor in tensors:
+        floating = tensor.is_floating_point() and not bool(tensor.isnan().any())
+        if not tensor.numel() or not (floating or _whole(tensor)):
+            continue
+        values, which = torch.unique(tensor, return_inverse=True)
+        if floating:
+            new = torch.randn(len(values), generator=generator, dtype=torch.float64)
+            new = (new * float(values.double().abs().nan_to_num(posinf=1.0).mean() or 1.0)).to(tensor.dtype)
+            new[~values.isfinite()] = values[~values.isfinite()]
+        else:
+            least, most = (int(values.min()) - NEAR, int(values.max()) + NEAR) if wide else (0, int(values.max()))
+            limits = torch.iinfo(tensor.dtype)
+            room = (
+                [n for n in range(max(least, limits.min), min(most, limits.max) + 1) if n]
+                if most - least < MANY
+                else []
+            )
+            if len(room) < len(values):
+                continue
+            new = torch.tensor(chance.sample(room, len(values)), dtype=tensor.dtype)
+            if not wide and most not in new:
+                new[-1] = values[-1]
+        new[values == 0] = 0
+        if len(new.unique()) == len(values):
+            tensor.copy_(new[which].reshape(tensor.shape))
+
+
+def _redraw(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
+    """Draw whole numbers anew that are not negative, up to the largest one, which stays; their sum does not."""
+    import torch
+
+    for tensor in tensors:
+        if _whole(tensor) and tensor.numel() > 1 and int(tensor.min()) >= 0:
+            flat = tensor.reshape(-1).tolist()
+            most = max(flat)
+            place = chance.randrange(len(flat))
+            flat = [most if n == place else chance.randint(0, most) for n in range(len(flat))]
+            tensor.copy_(torch.tensor(flat, dtype=tensor.dtype).reshape(tensor.shape))
+
+
+def _rename_within(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
+    _rename(tensors, chance, wide=False)
+
+
+def _whole(tensor: torch.Tensor) -> bool:
+    import torch
+
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
+
+
+CHANGES: dict[str, tuple[Any, ...]] = {
+    "moved": ("the same values in other places", _shuffle),
+    "balanced": ("other values of the same range and sum", _exchange),
+    "renamed": ("other values, as many different ones", _rename, _rename_within, _redraw),
+}
+"""What becomes of values: in words, and what does it, in turns until the result has the same sizes."""
 
 
 def _balanced(values: list[int], chance: random.Random) -> list[int]:
