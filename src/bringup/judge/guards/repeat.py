@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bringup.device.transcript import kernels_of, told_by_data
 from bringup.judge.guards import _resized
 from bringup.judge.guards._base import Rerun
 
@@ -39,6 +40,7 @@ SMALL = 8  # such cases
 POOLED, MOST_SEEDS = 512, 160  # numbers of all seeds together, of which their distribution shows, and seeds at most
 OTHERS = 3  # seeds that are drawn beside three near ones, for a large case
 SEEDED = "with another seed: "
+TOLD = 64  # bytes of a call that may hang on the seed: eight words, which is what a few launches are told of it
 MANY = 10  # cases of a dtype that are drawn to find some
 
 
@@ -157,7 +159,9 @@ class Repeat(Rerun):
         return None
 
     def _seeded(self, rerun: Rerunner, case: CaseJudge, one: Run) -> Outcome | None:
-        """Ask for the numbers of other seeds: they must differ, and be as random."""
+        """Ask for the numbers of other seeds: they must differ, be as random, and be drawn by kernels."""
+        from bringup.judge._outcome import cheated
+
         chance = rerun.chance(self.id, case.inputs.case.dtype, "seeds")
         for place in chance.sample(range(63), SEED_BITS):
             changed, run = self._run(rerun, case, int(case.kwargs["seed"]) ^ (1 << place))
@@ -166,4 +170,11 @@ class Repeat(Rerun):
             if rerun.first_difference(one, run) is None:
                 text = f"seeds that differ in bit {place} give the same numbers: all 64 bits count"
                 return rerun.wrong(self.id, text, changed)
+            known = kernels_of(one.transcript) | kernels_of(run.transcript)
+            if (told := told_by_data(one.transcript, run.transcript, known)) > TOLD:
+                text = (
+                    f"of what the wrapper asks the device for, {told} bytes hang on the seed, {TOLD} may: pass the "
+                    "seed to a kernel, which draws the numbers"
+                )
+                return cheated(self.id, text).with_call(changed)
         return None
