@@ -18,6 +18,7 @@ from bringup.judge import _circumstances, _codec
 from bringup.judge._reply import RETURNS, ending, returned
 
 SHARES = (0.6, 0.25, 0.15)  # of the calls lie behind the one before, where an earlier one lay, anywhere
+FAR = 0.15  # of a witness's calls that count lie where no judged one does
 FEW, RENEWED = 8, 0.02  # addresses that are given again, and how often one of them is exchanged
 LARGE = (22.0, 24.0)  # binary logarithm of the elements of a tensor that is to be large
 MOST_BYTES = 1 << 30  # of the arguments of a call whose sizes are drawn
@@ -127,9 +128,10 @@ class Places:
         self._next = max([self._next, *(at + size for at, size in zip(found, sizes, strict=True))])
         return found
 
-    def anywhere(self, sizes: Sequence[int], bases: Sequence[int], chance: random.Random) -> list[int]:
-        """As `drawn`, but for places that a judged call has now and then, and no first one: far from all others."""
-        return _placed(sizes, bases, chance, self._anywhere, self._anywhere)
+    def later(self, sizes: Sequence[int], bases: Sequence[int], chance: random.Random) -> list[int]:
+        """As `drawn`, but where no first call lies: behind all others, as judged calls do, or far from them."""
+        draw = self._anywhere if chance.random() < FAR else self._behind
+        return _placed(sizes, bases, chance, draw, self._anywhere)
 
     def _behind(self, size: int, remainder: int, chance: random.Random) -> int:
         at = _aligned(self._next + space.GAP, remainder)

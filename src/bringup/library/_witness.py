@@ -226,7 +226,7 @@ class _Witness:
             first = self._session is None
             lies = self._places.first(sizes) if first else self._places.drawn(sizes, bases, self._chance)
         else:
-            lies = self._places.anywhere(sizes, bases, self._chance)
+            lies = self._places.later(sizes, bases, self._chance)
         request = {**request, "bases": lies}
         answers = [] if tape is None else [reading.found for reading in tape.readings]
         nbytes = sum(map(len, answers))
