@@ -158,7 +158,8 @@ class Judging:
             guard = kind()
             if guard.id not in self.guards or not guard.applies(self):
                 continue
-            rerun, began = Rerunner(self, [case for case in passed if case.inputs.raises]), time.monotonic()
+            refused, began = [case for case in passed if case.inputs.raises], time.monotonic()
+            rerun = Rerunner(self, guard.id, refused)
             try:
                 if (found := guard.find(rerun, by_dtype)) is not None:
                     outcome, case = found

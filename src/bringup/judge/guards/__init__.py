@@ -14,6 +14,7 @@ from bringup.judge.guards.everyday import Everyday
 from bringup.judge.guards.fenced import Fenced
 from bringup.judge.guards.fresh import Fresh, Near
 from bringup.judge.guards.numbers import Numbers
+from bringup.judge.guards.ordinary import Ordinary
 from bringup.judge.guards.rehearsed import Rehearsed
 from bringup.judge.guards.relaid import Relaid
 from bringup.judge.guards.repeat import Repeat
@@ -24,7 +25,8 @@ from bringup.judge.guards.shuffled import Shuffled
 RULES: tuple[type[RuleOfStream], ...] = (Reads, HostBytes, Stream, State)
 CHECKS: tuple[type[Check], ...] = (Provenance, Outputs, Mutation, Aliasing, Launches)
 RERUNS: tuple[type[Rerun], ...] = (
-    Fresh, Near, Repeat, Fenced, Relaid, Shared, Contents, Boundaries, Everyday, Numbers, Choices, Shuffled, Rehearsed,
+    Fresh, Near, Repeat, Fenced, Relaid, Shared, Contents, Boundaries, Everyday, Ordinary, Numbers, Choices, Shuffled,
+    Rehearsed,
 )  # fmt: skip
 GUARDS: tuple[type[Guard], ...] = (*RULES, *CHECKS, *RERUNS)
 ALWAYS = (Stream.id, State.id)

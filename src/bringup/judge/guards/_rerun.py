@@ -111,13 +111,13 @@ class Rehearsal:
 class Rerunner:
     """The judge's side of reruns for one candidate."""
 
-    def __init__(self, judging: Judging, refused: Sequence[CaseJudge] = ()) -> None:
-        """Rerun for a candidate whose cases have passed, some of them as `refused` as PyTorch does."""
+    def __init__(self, judging: Judging, guard: str, refused: Sequence[CaseJudge] = ()) -> None:
+        """Rerun for a guard and a candidate whose cases have passed, some of them as `refused` as PyTorch does."""
         self._judging, self.refused = judging, refused
         self.operator = judging.operator
         self.runs = 0
         self.random = random.Random(judging.job.fresh_seed)
-        self._firsts = random.Random(f"{judging.job.fresh_seed} firsts")
+        self._firsts = random.Random(f"{judging.job.fresh_seed} {guard} firsts")
         self._numbers = itertools.count()
         self.explodes = False  # whether a call that was made had a result for which there is no room
 

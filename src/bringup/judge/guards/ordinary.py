@@ -1,0 +1,122 @@
+"""Calls of ordinary sizes that no case has: a few elements, some hundred, some thousand, and such as programs have."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bringup.judge.guards import _resized
+
+if TYPE_CHECKING:
+    import torch
+
+    from bringup.judge._case import CaseJudge
+    from bringup.judge.guards._rerun import Rerunner
+
+FEW, HUNDREDS, THOUSANDS, PROGRAMS = "few elements", "some hundred elements", "some thousand elements", "usual sizes"
+ELEMENTS = {FEW: (2, 40), HUNDREDS: (41, 999), THOUSANDS: (1000, 8191)}  # of the largest tensor
+USUAL = (16, 32, 48, 64, 100, 128, 224, 256, 512, 768, 1024)
+MOST = 1 << 14  # elements of all tensors together, where sizes are such
+SHAPES = 4  # that are tried for one draw and case
+AS_IT_IS = 0.3  # how often a length stays, where another one changes
+
+
+class Ordinary(_resized.Resized):
+    """A few more calls for each dtype whose tensors have other sizes than those of any case, as the seed draws them.
+
+    Each length becomes another one wherever it occurs. Values are the case's own: drawn where the operator asks for no
+    structure, else the same in each block along the diagonal of matrices, and repeated elsewhere, sorted where they
+    were. Every second kind of size is the first call of a guest, as each is in use.
+    """
+
+    id = "ordinary"
+    catches = "wrong results at sizes that no case has, in first calls above all"
+    misses = "sizes of a narrow class, such as one in a hundred"
+    advice = "compute every size by the same formula; choose nothing by a size but blocks and grids that are right"
+
+    draws = dict.fromkeys((FEW, HUNDREDS, THOUSANDS, PROGRAMS), "shapes")
+    first = frozenset((FEW, THOUSANDS))
+
+    def takes(self, case: CaseJudge) -> bool:
+        """Whether a case can be made of another size: of operators with structure no indices and no pivots."""
+        return super().takes(case) and (case.inputs.postprocess is None or case.inputs.postprocess_for is not None)
+
+    def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
+        """Return a call of such a size; None where PyTorch takes none."""
+        free = rerun.free(case)
+        given = [(n, tensor) for n, (_, tensor) in enumerate(case.tensors) if not case.is_out(n)]
+        if not free and any(not (t.is_floating_point() or t.is_complex()) for _, t in given):
+            return None
+        known = _resized.given_sizes(case)
+        for sizes, lengths in _shapes(known, what, chance):
+            if not _resized.affordable(case, sizes, lengths):
+                continue
+            new = {
+                n: _resized.own(tensor, sizes[n], chance) if free else tiled(tensor, sizes[n])
+                for n, tensor in given
+                if sizes[n] != tuple(tensor.shape)
+            }
+            words = f"with other sizes ({', '.join('x'.join(map(str, sizes[n])) for n, _ in given)})"
+            if free:
+                made = _resized.remade(rerun, case, new, lengths, words)
+            else:
+                made = rerun.remade(case, new, lengths, words)
+                made = made if made is not None and rerun.finite(made) and rerun.defined(made) else None
+            if made is not None:
+                return made
+        return None
+
+
+def _shapes(
+    sizes: Sequence[tuple[int, ...]], what: str, chance: random.Random
+) -> Iterator[tuple[list[tuple[int, ...]], Mapping[int, int]]]:
+    """Yield sizes of this kind for tensors of these, and which length became which."""
+    known = sorted({length for one in sizes for length in one if length > 1})
+    low, high = ELEMENTS.get(what, (2, MOST // 4))
+    for number in range(SHAPES if known else 0):
+        if what == PROGRAMS and number < SHAPES // 2:
+            tried = [{old: chance.choice(USUAL) for old in known} for _ in range(SHAPES)]
+            lengths = min(tried, key=lambda new: sum(math.prod(new.get(n, n) for n in one) for one in sizes))
+        else:
+            lengths = _drawn(sizes, known, chance.randint(low, high), chance)
+        changed = [tuple(lengths.get(length, length) for length in one) for one in sizes]
+        if changed != list(sizes) and sum(map(math.prod, changed)) <= MOST:
+            yield changed, {old: new for old, new in lengths.items() if old != new}
+
+
+def _drawn(
+    sizes: Sequence[tuple[int, ...]], known: Sequence[int], elements: int, chance: random.Random
+) -> dict[int, int]:
+    """Another length for most of those that are known, with which the largest tensor has about so many elements."""
+    largest = max(sizes, key=math.prod)
+    moved = [length for length in known if chance.random() > AS_IT_IS] or [chance.choice(known)]
+    if not set(moved) & set(largest):
+        moved.append(chance.choice([length for length in largest if length > 1]))
+    stays = math.prod(length for length in largest if length not in moved)
+    places = sum(length in moved for length in largest)
+    each = max(1.0, elements / stays) ** (1 / places)
+    spread = [chance.uniform(-1, 1) for _ in moved]
+    middle = sum(by * largest.count(length) for by, length in zip(spread, moved, strict=True)) / places
+    return {length: max(1, round(each * 2 ** (by - middle))) for by, length in zip(spread, moved, strict=True)}
+
+
+def tiled(tensor: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
+    """The tensor's own values in another size, with what structure they have.
+
+    Along each dimension they come again; of a square matrix that stays one they do in the blocks of its diagonal, and
+    zeros elsewhere: it stays triangular, symmetric, positive definite, orthogonal or invertible. Lines that are sorted
+    stay so.
+    """
+    import torch
+
+    found = tensor.detach().clone(memory_format=torch.contiguous_format)
+    for dim, length in enumerate(size):
+        found = found.index_select(dim, torch.arange(length) % tensor.shape[dim])
+    if len(size) > 1 and size[-1] == size[-2] and tensor.shape[-1] == tensor.shape[-2]:
+        block = torch.arange(size[-1]) // tensor.shape[-1]
+        found = torch.where(block[:, None] == block, found, torch.zeros_like(found))
+    elif tensor.dim() and not tensor.is_complex() and bool((tensor.diff() >= 0).all()):
+        found = found.sort().values
+    return found
