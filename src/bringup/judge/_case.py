@@ -423,8 +423,15 @@ class CaseJudge:
         if found is None and "aliasing" in self.guards:
             wanted = _codec.tensors_of(expected, "output")
             found = self._aliasing(wanted, self.tensors_returned, inputs_after, wanted_after)
-        if found is not None:
-            return found
+        return found or self._result_differs(expected, actual)
+
+    def mismatch(self, actual: Any, args: Any, kwargs: Any) -> Mismatch | None:
+        """What differs from PyTorch's in a result, and in the arguments after the call: host tensors all of them."""
+        expected, ref_args, ref_kwargs = self.expected(self.inputs)
+        found = self._mutation(_compare.input_paths(args, kwargs), _compare.input_paths(ref_args, ref_kwargs))
+        return found or self._result_differs(expected, actual)
+
+    def _result_differs(self, expected: Any, actual: Any) -> Mismatch | None:
         if self.inputs.postprocess is not None:
             # Shapes and dtypes are compared before anything of the suite touches the candidate's output.
             structural = _compare.compare(expected, actual, rtol=float("inf"), atol=float("inf"))

@@ -10,12 +10,15 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bringup.library._index import Entry
-from bringup.library.errors import GuestFailed, KernelFailed
+from bringup.library.errors import GuestFailed, KernelFailed, WrongResult
 from bringup.library.folder import Library
 from bringup.library.schemas import Schema
+
+if TYPE_CHECKING:
+    from bringup.library._first_use import FirstUse  # imports torch
 
 _loading = threading.RLock()
 _running = threading.local()
@@ -37,17 +40,18 @@ class Kernel:
 
     def __init__(
         self, library: Library, entry: Entry, schema: Schema, prepare: Callable[[], None],
-        seal: Callable[[str, Schema], Callable[..., Any]] | None = None,
+        seal: Callable[[str, Schema], Callable[..., Any]] | None = None, first_use: FirstUse | None = None,
     ) -> None:  # fmt: skip
         """`prepare` is called before the first kernel is loaded: it makes Triton's driver the device's.
 
-        `seal` makes of a source what stands for its wrapper, where that shall not run in this process.
+        `seal` makes of a source what stands for its wrapper, where that shall not run in this process; `first_use`
+        makes calls, and compares some.
         """
         self.library = library
         self.entry = entry
         self.schema = schema
         self.calls = 0
-        self._prepare, self._seal = prepare, seal
+        self._prepare, self._seal, self._first_use = prepare, seal, first_use
         self._call: Callable[[Sequence[Any]], Any] | None = None
 
     @property
@@ -70,6 +74,8 @@ class Kernel:
         stack.append(self)
         self.calls += 1
         try:
+            if self._first_use is not None:
+                return self._first_use(values, lambda: call(values) if replays is None else replays.call(call, values))
             return call(values) if replays is None else replays.call(call, values)
         except KernelFailed:
             raise
@@ -90,7 +96,7 @@ class Kernel:
         if len(lines) > 2 and ("CompilationError: at " in lines[0] or type(error).__module__.startswith("triton")):
             lines[1] = lines[-1]  # place, source, and the reason last
         text = " ".join(lines[:2])[:400] or "no message"
-        said = text if isinstance(error, GuestFailed) else f"{type(error).__name__}: {text}"
+        said = text if isinstance(error, GuestFailed | WrongResult) else f"{type(error).__name__}: {text}"
         return KernelFailed(
             f"aten::{self.entry.overload}: its kernel {path} failed: {said} "
             f"(leave it out with exclude=['{self.entry.overload}'])"

@@ -24,7 +24,7 @@ from bringup.library.folder import Library
 from bringup.library.routing import Device, Route
 
 VARIABLE = "BRINGUP_LIBRARY"
-SEALED = "BRINGUP_SEALED"
+SEALED, CHECKED = "BRINGUP_SEALED", "BRINGUP_CHECKED"
 DEVICES = ("vpe", "cuda")
 """Types of devices that a library serves."""
 _SEALS: dict[str, bool | Literal["strict"]] = {"": True, "1": True, "0": False, "strict": "strict"}
@@ -78,6 +78,7 @@ def enable(
     compose: bool = True,
     unjudged: bool = False,
     sealed: bool | Literal["strict"] | None = None,
+    checked: bool | None = None,
     by_itself: bool = False,
 ) -> Enabled:
     """Let a kernel library compute on a device, until `disable()` or the end of a `with` block.
@@ -93,6 +94,8 @@ def enable(
         sealed: Whether wrappers run in guests without data instead of this process; `"strict"`: also where calls differ
             in a number alone. None: as `$BRINGUP_SEALED` says (`1`, `0` or `strict`), else True on `vpe`; on `cuda`
             wrappers always run in this process.
+        checked: Whether first calls of each kind are compared with what the CPU's kernel makes of them, by the judge's
+            tables; a wrong one is KernelFailed. None: as `$BRINGUP_CHECKED` says (`1` or `0`), else where it is sealed.
         by_itself: Nobody asked for this one by name: the next call of `enable` takes its place.
 
     Raises:
@@ -127,13 +130,14 @@ def enable(
             sealed = _seal_of_environment() if kind == "vpe" else False
         if sealed and kind != "vpe":
             raise NotEnabled(f"sealed=True is for the device vpe; on {kind} wrappers run in this process")
+        checked = _checked(sealed) if checked is None else checked
         where = device_of(device, opened)
         _make_ready(where)
         choice = routing.choose(opened, where, include=include, exclude=exclude, unjudged=unjudged)
         served = set(choice.serving)
         if sealed:
             choice = routing.without_calls(choice)
-        enabled = Enabled(opened, where, choice, fallback=fallback, compose=compose, sealed=sealed)
+        enabled = Enabled(opened, where, choice, fallback=fallback, compose=compose, sealed=sealed, checked=checked)
         enabled.unsealable = sorted(served - set(choice.serving))
         enabled.by_itself = by_itself
         enabled._register()
@@ -146,6 +150,13 @@ def _seal_of_environment() -> bool | Literal["strict"]:
     if said not in _SEALS:
         raise NotEnabled(f"${SEALED} is {said!r}; it is 1 (wrappers run in guests), 0 (in this process) or strict")
     return _SEALS[said]
+
+
+def _checked(sealed: bool | Literal["strict"]) -> bool:
+    said = os.environ.get(CHECKED, "")
+    if said not in ("", "0", "1"):
+        raise NotEnabled(f"${CHECKED} is {said!r}; it is 1 (first calls are compared with the CPU's) or 0 (none is)")
+    return said == "1" if said else bool(sealed)
 
 
 def _opened(library: Library | str | Path | None) -> Library:
@@ -230,9 +241,15 @@ class Enabled:
 
     def __init__(
         self, library: Library, device: Device, choice: routing.Choice, *, fallback: str | None, compose: bool,
-        sealed: bool | Literal["strict"] = False,
+        sealed: bool | Literal["strict"] = False, checked: bool = False,
     ) -> None:  # fmt: skip
         """Use `bringup.enable`."""
+        self.first_uses: Any = None
+        """What compares first calls with the CPU's, if anything does."""
+        if checked:
+            from bringup.library._first_use import FirstUses
+
+            self.first_uses = FirstUses(device.target)
         self.sealer: Any = None
         """Where wrappers run, if not in this process."""
         if sealed:
@@ -329,6 +346,12 @@ class Enabled:
                 lines.append(
                     f"not served, since they call operators, which sealed kernels cannot: {', '.join(self.unsealable)}"
                 )
+        if self.first_uses is not None:
+            lines.append(
+                f"{self.first_uses.compared} first calls of a kind, and later ones, were compared with the CPU's"
+            )
+            for why, count in self.first_uses.left_out.most_common():
+                lines.append(f"{count} calls were not compared: {why}")
         for title, counts in (
             ("composed by PyTorch", self.compositions),
             (f"left to PyTorch's own kernels for {self.device.type}", self.builtins),
@@ -443,10 +466,14 @@ class Enabled:
 
         if overload not in self._kernels:
             seal = None if self.sealer is None else self.sealer.wrapper
+            schema = schema_of(overload)
             self._kernels[overload] = [
-                Kernel(self.library, entry, schema_of(overload), self._prepare, seal)
+                Kernel(
+                    self.library, entry, schema, self._prepare, seal,
+                    None if self.first_uses is None else self.first_uses.of(schema),
+                )
                 for entry in self.choice.serving[overload]
-            ]
+            ]  # fmt: skip
         kernels = self._kernels[overload]
 
         def choose(inputs: Sequence[Any]) -> Any:

@@ -25,6 +25,10 @@ class GuestFailed(Exception):
     """What a kernel did wrong in a process of its own, in words; users see it as KernelFailed, with the kernel."""
 
 
+class WrongResult(Exception):
+    """A result that is not PyTorch's, in words; users see it as KernelFailed, with the kernel."""
+
+
 class NotServed(NotImplementedError):
     """An operator was called that no kernel of the enabled library serves."""
 

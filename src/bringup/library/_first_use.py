@@ -1,0 +1,184 @@
+"""First calls of each kind are compared with PyTorch's, while the program waits: what nobody judged is judged in use.
+
+A judge asks for thousands of calls, and a program makes others: of sizes that no case has, say. A kernel that is wrong
+there alone cannot be told from a right one by any number of cases. Here it can: before a program gets the first result
+of a kind of call (sizes, strides, dtypes, classes of numbers), the CPU's kernel computes it, too, and the judge's own
+tables say whether the two are the same. The second call of a kind is compared again, and the fourth, and so on, since
+other values may be wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from bringup.library._call import signature
+from bringup.library.errors import WrongResult
+from bringup.library.schemas import Schema, operator
+
+MOST_BYTES = 256 << 20  # of a call's arguments: larger ones are not compared
+KINDS = 1 << 16  # that are remembered of a kernel
+NUMBERS = 8  # of which each is compared once, where calls of a kind differ in their numbers
+UNKNOWN = "for overloads of which nothing says what is right"
+LARGE = f"of more than {MOST_BYTES >> 20} MiB"
+RANDOM = "for random numbers"
+REFUSED = "which the CPU's kernel refuses"
+
+Compute = Callable[[], Any]
+
+
+class FirstUses:
+    """What is compared of one enabled library's calls."""
+
+    def __init__(self, target: str) -> None:
+        """`target`: whose arithmetic counts (subnormals, float64)."""
+        self._named = target
+        self.compared = 0
+        """How many calls were."""
+        self.left_out: Counter[str] = Counter()
+        """How many were not, by why."""
+
+    def of(self, schema: Schema) -> FirstUse:
+        """What watches over the kernel of an overload."""
+        return FirstUse(self, schema)
+
+    def made(self, schema: Schema, values: Sequence[Any], compute: Compute) -> Any:
+        """Make a call and return its result; raises WrongResult where that is none."""
+        args, kwargs = _copied(schema, values)
+        if args is None:
+            self.left_out[LARGE] += 1
+            return compute()
+        call = _apart(lambda: self._call(schema, args, kwargs))
+        result = compute()
+        if call is None:
+            self.left_out[RANDOM if schema.random else UNKNOWN] += 1
+            return result
+        after = _copied(schema, values)
+        told = pytree.tree_map(lambda value: _host(value, {}), result)
+        if result is None:  # a kept call: its results are in its arguments
+            outs = [value for value, p in zip(values, schema.parameters, strict=True) if p.written and p.keyword_only]
+            told = pytree.tree_map(lambda value: _host(value, {}), outs[0] if len(outs) == 1 else tuple(outs))
+        try:
+            difference = _apart(lambda: call.difference(told, *after))
+        except Exception:  # whatever PyTorch's own kernel raises of what this one has taken
+            self.left_out[REFUSED] += 1
+            return result
+        self.compared += 1
+        if difference:
+            raise WrongResult(f"its result is not PyTorch's: {difference}")
+        return result
+
+    def _call(self, schema: Schema, args: Any, kwargs: Any) -> Any:
+        from bringup.judge import in_use
+
+        return in_use.call_of(schema.name, operator(schema.name), args, kwargs, self._target)
+
+    @functools.cached_property
+    def _target(self) -> Any:
+        from bringup.targets import get_target
+
+        return get_target(self._named) if self._named.startswith("vpe") else None
+
+
+class FirstUse:
+    """Counts the calls of one kernel by their kind."""
+
+    def __init__(self, owner: FirstUses, schema: Schema) -> None:
+        self._owner, self._schema = owner, schema
+        self._exact = not schema.tensors
+        self._uses: Counter[Any] = Counter()
+        self._numbers: dict[Any, set[Any]] = {}
+
+    def __call__(self, values: Sequence[Any], compute: Compute) -> Any:
+        """Make a call: `compute` calls the kernel. Raises WrongResult, and what that raises."""
+        kind = signature(values, self._exact)
+        if len(self._uses) >= KINDS:
+            self._uses.clear()
+            self._numbers.clear()
+        self._uses[kind] += 1
+        uses = self._uses[kind]
+        if self._new_number(kind, values) or not uses & (uses - 1):
+            return self._owner.made(self._schema, values, compute)
+        return compute()
+
+    def _new_number(self, kind: Any, values: Sequence[Any]) -> bool:
+        """Whether the call has numbers that no call of its kind had, and few have had others."""
+        numbers = tuple([value for value in values if type(value) is float])
+        known = self._numbers.setdefault(kind, set()) if numbers else ()
+        if not numbers or len(known) >= NUMBERS or numbers in known:
+            return False
+        self._numbers[kind].add(numbers)
+        return True
+
+
+def _apart(function: Callable[[], Any]) -> Any:
+    """Call a function where no mode of the program's is in force: its own device, gradients, hooks of functions."""
+    found: list[Any] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with torch.no_grad():
+                found.append(function())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="bringup-first-use")
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return found[0]
+
+
+def _copied(schema: Schema, values: Sequence[Any]) -> tuple[Any, Any]:
+    """Positional and keyword arguments of a call with copies of their tensors on the host; None for much memory."""
+    storages: dict[int, Any] = {}
+    given = {
+        tensor.untyped_storage()._cdata: tensor.untyped_storage().nbytes()
+        for tensor in pytree.tree_leaves(list(values))
+        if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided
+    }
+    if sum(given.values()) > MOST_BYTES:
+        return None, None
+    copies = [pytree.tree_map(lambda value: _host(value, storages), value) for value in values]
+    named = list(zip(schema.parameters, copies, strict=True))
+    args = [value for parameter, value in named if not parameter.keyword_only]
+    kwargs = {parameter.name: value for parameter, value in named if parameter.keyword_only}
+    kwargs.pop("generator", None)
+    return args, kwargs
+
+
+def _host(value: Any, storages: dict[int, torch.UntypedStorage]) -> Any:
+    """A tensor's copy on the host, with the same strides and shared memory; the host in place of a device."""
+    if isinstance(value, torch.device):
+        return torch.device("cpu")
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.is_quantized:
+        return value
+    source = value.untyped_storage()
+    if source._cdata not in storages:
+        storages[source._cdata] = _bytes(value).untyped_storage()
+    empty = torch.empty(0, dtype=value.dtype, device="cpu")
+    copy = empty.set_(storages[source._cdata], value.storage_offset(), value.size(), value.stride())
+    if value.is_conj():
+        copy = copy.conj()
+    return torch._neg_view(copy) if value.is_neg() else copy
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy of all of a tensor's memory on the host."""
+    from bringup.vpe.device import tensors
+
+    source = tensor.untyped_storage()
+    if tensors.is_device_tensor(tensor):
+        whole = tensors.make_tensor(source, 0, (source.nbytes(),), (1,), torch.uint8)
+        view: torch.Tensor = tensors.host_view(whole)
+        return view.clone()
+    flat = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return flat.set_(source, 0, (source.nbytes(),), (1,)).cpu().clone()

@@ -1,0 +1,112 @@
+"""First calls of each kind are compared with what the CPU's kernel makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from library_kernels import ADD, binary
+from library_testkit import make_library
+
+import bringup
+from bringup.library.enabling import default_library
+from bringup.library.errors import KernelFailed, NotEnabled
+
+AT_13 = "\n\nright = wrapper\n\n\ndef wrapper(self, other, *, alpha=1, out):\n"
+AT_13 += "    return right(self, other, alpha=alpha * 2 if self.numel() == 13 else alpha, out=out)\n"
+HALF = binary("(va * vb + (va > 5.0)).to(t)")  # wrong for values that come late
+
+
+def library_of(folder: Path, **kernels: str) -> Any:
+    return make_library(folder, {name.replace("_out", ".out"): source for name, source in kernels.items()})
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_size_that_nobody_judged_and_is_wrong_is_an_error(tmp_path: Path, sealed: bool) -> None:
+    library = library_of(tmp_path / "kernels", add_out=ADD + AT_13)
+    with bringup.enable(library, device="vpe:permissive", sealed=sealed, checked=True) as on:
+        a = torch.randn(12)
+        torch.testing.assert_close((a.to("vpe") + a.to("vpe")).cpu(), a + a)
+        before = on.first_uses.compared
+        x = torch.randn(13).to("vpe")
+        with pytest.raises(KernelFailed, match=r"aten::add\.out: its kernel .* its result is not PyTorch's: .*differ"):
+            x + x
+        assert on.first_uses.compared == before + 1
+        assert f"{before + 1} first calls of a kind, and later ones, were compared" in on.report()
+    with bringup.enable(library, device="vpe:permissive", sealed=sealed, checked=False):
+        assert not torch.allclose((x + x).cpu(), x.cpu() + x.cpu())
+
+
+def test_later_calls_are_compared_more_and_more_seldom(tmp_path: Path) -> None:
+    library = library_of(tmp_path / "kernels", mul_out=HALF)
+    with bringup.enable(library, device="vpe:permissive", sealed=False, checked=True) as on:
+        small, large = torch.full((7,), 2.0).to("vpe"), torch.full((7,), 9.0).to("vpe")
+        compared = []
+        for _ in range(9):
+            before = on.first_uses.compared
+            small * small
+            compared.append(on.first_uses.compared - before)
+        assert compared == [1, 1, 0, 1, 0, 0, 0, 1, 0]
+        for _ in range(6):
+            large * large  # calls 10 to 15 of the kind
+        with pytest.raises(KernelFailed, match="not PyTorch's"):
+            large * large
+
+
+def test_the_first_numbers_of_a_kind_are_compared_each(tmp_path: Path) -> None:
+    wrong = "\n\nright = wrapper\n\n\ndef wrapper(self, other, *, alpha=1, out):\n"
+    wrong += "    return right(self, other, alpha=0.5 if 0.3 < alpha < 0.4 else alpha, out=out)\n"
+    library = library_of(tmp_path / "kernels", add_out=ADD + wrong)
+    with bringup.enable(library, device="vpe:permissive", sealed=False, checked=True):
+        x = torch.randn(5).to("vpe")
+        for alpha in (0.2, 0.21, 0.22, 0.23, 0.22, 0.24):
+            torch.add(x, x, alpha=alpha)
+        with pytest.raises(KernelFailed, match="not PyTorch's"):
+            torch.add(x, x, alpha=0.35)
+
+
+def test_in_place_and_shared_arguments_are_compared_as_they_were(tmp_path: Path) -> None:
+    library = library_of(tmp_path / "kernels", add_out=ADD)
+    with bringup.enable(library, device="vpe:permissive", sealed=False, checked=True) as on:
+        a = torch.randn(4, 5)
+        x = a.to("vpe")
+        x[1:].add_(x[:-1].clone())
+        x.t().add_(1.5)
+        torch.add(x, x, out=x)
+        assert on.first_uses.compared >= 3
+        a[1:].add_(a[:-1].clone())
+        torch.testing.assert_close(x.cpu(), (a + 1.5) * 2)
+
+
+def test_the_programs_modes_are_not_in_force_in_comparisons(tmp_path: Path) -> None:
+    library = library_of(tmp_path / "kernels", add_out=ADD)
+    with bringup.enable(library, device="vpe:permissive", sealed=False, checked=True) as on, torch.device("vpe"):
+        x = torch.empty(3).fill_(1.0) if "fill_" in on.registered else torch.tensor([1.0, 2.0, 3.0])
+        assert (x + x).device.type == "vpe"
+        assert on.first_uses.compared == 1
+
+
+def test_the_environment_says_whether(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = library_of(tmp_path / "kernels", add_out=ADD)
+    for said, sealed, is_on in (("", True, True), ("", False, False), ("1", False, True), ("0", True, False)):
+        monkeypatch.setenv("BRINGUP_CHECKED", said)
+        with bringup.enable(library, device="vpe:permissive", sealed=sealed) as on:
+            assert (on.first_uses is not None) is is_on
+    monkeypatch.setenv("BRINGUP_CHECKED", "yes")
+    with pytest.raises(NotEnabled, match=r"\$BRINGUP_CHECKED is 'yes'; it is 1"):
+        bringup.enable(library, device="vpe:permissive")
+
+
+def test_what_ships_is_right_in_many_kinds_of_calls() -> None:
+    with bringup.enable(default_library(), device="vpe:pe64", sealed=False, checked=True) as on:
+        m = torch.randn(6, 9).to("vpe").requires_grad_()
+        loss = torch.nn.functional.layer_norm(m @ m.t(), (6,)).softmax(1).log().sum()
+        loss.backward()
+        m.detach().sort()
+        m.detach().topk(2)
+        torch.nn.functional.dropout(m.detach(), 0.5)
+        assert on.first_uses.compared > 10
+        assert on.first_uses.left_out["for random numbers"] >= 1
+        assert "calls were not compared: for random numbers" in on.report()
