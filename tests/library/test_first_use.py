@@ -80,6 +80,58 @@ def test_in_place_and_shared_arguments_are_compared_as_they_were(tmp_path: Path)
         torch.testing.assert_close(x.cpu(), (a + 1.5) * 2)
 
 
+LAID = """
+
+right = wrapper
+
+
+def wrapper(self, other, *, alpha=1, out):
+    if IF:
+        return right(self, other, alpha=alpha * 2, out=out)
+    return right(self, other, alpha=alpha, out=out)
+"""
+
+
+@pytest.mark.parametrize(
+    "laid", ["self.storage_offset() % 2", "out.untyped_storage()._cdata == self.untyped_storage()._cdata"]
+)
+def test_a_kind_is_told_apart_by_offsets_and_shared_memory(tmp_path: Path, laid: str) -> None:
+    library = library_of(tmp_path / "kernels", add_out=ADD + LAID.replace("IF", laid))
+    with bringup.enable(library, device="vpe:permissive", sealed=False, checked=True):
+        whole = torch.randn(32).to("vpe")
+        x, y = whole[:8], torch.randn(8).to("vpe")
+        x + y
+        x + y  # the first of three that follow is of the same kind and not compared
+        x + y
+        with pytest.raises(KernelFailed, match="not PyTorch's"):
+            _ = whole[1:9] + y if "offset" in laid else x.add_(y)
+
+
+def test_a_result_that_shares_memory_with_an_argument_is_wrong(tmp_path: Path) -> None:
+    roll = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, shift, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + (i + n - shift) % n, mask=i < n)
+    tl.store(out_ptr + i, x, mask=i < n)
+
+
+def wrapper(self, shifts, dims=()):
+    n = self.numel()
+    if shifts[0] % n == 0:
+        return self
+    out = torch.empty_like(self)
+    kernel[(1,)](self, out, n, shifts[0] % n, BLOCK=64)
+    return out
+"""
+    library = library_of(tmp_path / "kernels", roll=roll)
+    with bringup.enable(library, device="vpe:permissive", sealed=False, checked=True):
+        x = torch.randn(10).to("vpe")
+        assert torch.equal(x.roll(3).cpu(), x.cpu().roll(3))
+        with pytest.raises(KernelFailed, match="shares memory"):
+            x.roll(20)
+
+
 def test_the_programs_modes_are_not_in_force_in_comparisons(tmp_path: Path) -> None:
     library = library_of(tmp_path / "kernels", add_out=ADD)
     with bringup.enable(library, device="vpe:permissive", sealed=False, checked=True) as on, torch.device("vpe"):

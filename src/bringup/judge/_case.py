@@ -426,9 +426,14 @@ class CaseJudge:
         return found or self._result_differs(expected, actual)
 
     def mismatch(self, actual: Any, args: Any, kwargs: Any) -> Mismatch | None:
-        """What differs from PyTorch's in a result, and in the arguments after the call: host tensors all of them."""
+        """What differs from PyTorch's in a result, and in the arguments after the call: host tensors all of them.
+
+        What shares memory in the call shares it here.
+        """
         expected, ref_args, ref_kwargs = self.expected(self.inputs)
-        found = self._mutation(_compare.input_paths(args, kwargs), _compare.input_paths(ref_args, ref_kwargs))
+        after, wanted = _compare.input_paths(args, kwargs), _compare.input_paths(ref_args, ref_kwargs)
+        outputs, returned = (_codec.tensors_of(one, "output") for one in (expected, actual))
+        found = self._mutation(after, wanted) or self._aliasing(outputs, returned, after, wanted)
         return found or self._result_differs(expected, actual)
 
     def _result_differs(self, expected: Any, actual: Any) -> Mismatch | None:

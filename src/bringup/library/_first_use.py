@@ -10,6 +10,7 @@ other values may be wrong.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,15 +19,16 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from bringup.library._call import signature
+from bringup.library._call import signature, tensors_in
 from bringup.library.errors import WrongResult
 from bringup.library.schemas import Schema, operator
 
-MOST_BYTES = 256 << 20  # of a call's arguments: larger ones are not compared
+LEAST_BYTES, SHARE = 256 << 20, 0.2  # of a call's arguments, and of free memory: larger calls are not compared
+ALIGNED = 128  # bytes: what an address is told apart by, as where kernels are sealed
 KINDS = 1 << 16  # that are remembered of a kernel
 NUMBERS = 8  # of which each is compared once, where calls of a kind differ in their numbers
 UNKNOWN = "for overloads of which nothing says what is right"
-LARGE = f"of more than {MOST_BYTES >> 20} MiB"
+LARGE = f"of more than {LEAST_BYTES >> 20} MiB and {SHARE:.0%} of the free memory"
 RANDOM = "for random numbers"
 REFUSED = "which the CPU's kernel refuses"
 
@@ -59,11 +61,13 @@ class FirstUses:
         if call is None:
             self.left_out[RANDOM if schema.random else UNKNOWN] += 1
             return result
-        after = _copied(schema, values)
-        told = pytree.tree_map(lambda value: _host(value, {}), result)
-        if result is None:  # a kept call: its results are in its arguments
+        made = result
+        if made is None:  # a kept call: its results are in its arguments
             outs = [value for value, p in zip(values, schema.parameters, strict=True) if p.written and p.keyword_only]
-            told = pytree.tree_map(lambda value: _host(value, {}), outs[0] if len(outs) == 1 else tuple(outs))
+            made = outs[0] if len(outs) == 1 else tuple(outs)
+        storages: dict[int, torch.UntypedStorage] = {}  # of both: a result that shares memory with an argument shows
+        after = _split(schema, [pytree.tree_map(lambda value: _host(value, storages), value) for value in values])
+        told = pytree.tree_map(lambda value: _host(value, storages), made)
         try:
             difference = _apart(lambda: call.difference(told, *after))
         except Exception:  # whatever PyTorch's own kernel raises of what this one has taken
@@ -97,7 +101,7 @@ class FirstUse:
 
     def __call__(self, values: Sequence[Any], compute: Compute) -> Any:
         """Make a call: `compute` calls the kernel. Raises WrongResult, and what that raises."""
-        kind = signature(values, self._exact)
+        kind = signature(values, self._exact), _places(values)
         if len(self._uses) >= KINDS:
             self._uses.clear()
             self._numbers.clear()
@@ -137,18 +141,35 @@ def _apart(function: Callable[[], Any]) -> Any:
     return found[0]
 
 
+def _places(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Which arguments share memory, how far apart they begin in it, and where below `ALIGNED` bytes."""
+    first: dict[int, tuple[int, int]] = {}
+    found = []
+    for tensor in tensors_in(values):
+        if tensor.layout is torch.strided:
+            begin = tensor.storage_offset() * tensor.element_size()
+            number, base = first.setdefault(tensor.untyped_storage()._cdata, (len(first), begin))
+            found.append((number, begin - base, begin % ALIGNED))
+    return tuple(found)
+
+
 def _copied(schema: Schema, values: Sequence[Any]) -> tuple[Any, Any]:
     """Positional and keyword arguments of a call with copies of their tensors on the host; None for much memory."""
-    storages: dict[int, Any] = {}
     given = {
         tensor.untyped_storage()._cdata: tensor.untyped_storage().nbytes()
-        for tensor in pytree.tree_leaves(list(values))
-        if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided
+        for tensor in tensors_in(values)
+        if tensor.layout is torch.strided
     }
-    if sum(given.values()) > MOST_BYTES:
+    nbytes = sum(given.values())
+    if nbytes > LEAST_BYTES and nbytes > SHARE * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         return None, None
-    copies = [pytree.tree_map(lambda value: _host(value, storages), value) for value in values]
-    named = list(zip(schema.parameters, copies, strict=True))
+    storages: dict[int, torch.UntypedStorage] = {}
+    return _split(schema, [pytree.tree_map(lambda value: _host(value, storages), value) for value in values])
+
+
+def _split(schema: Schema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and keyword arguments of completed ones."""
+    named = list(zip(schema.parameters, values, strict=True))
     args = [value for parameter, value in named if not parameter.keyword_only]
     kwargs = {parameter.name: value for parameter, value in named if parameter.keyword_only}
     kwargs.pop("generator", None)
