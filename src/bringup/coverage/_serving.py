@@ -18,7 +18,7 @@ import torch
 from bringup.coverage._trace import BuiltinTrace, registered
 from bringup.errors import ConfigError
 from bringup.library import NotEnabled, NotServed
-from bringup.library.enabling import SEALED, active, device_of, enable, plain_name
+from bringup.library.enabling import CHECKED, SEALED, active, device_of, enable, plain_name
 from bringup.library.folder import Library
 
 # How PyTorch and the device name an operator that has no kernel there.
@@ -82,8 +82,9 @@ class LibraryServing:
     def _enable(self, fallback: str | None) -> Any:
         # Every case is another kind of call: sealed, nearly each would ask a guest.
         sealed = None if SEALED in os.environ else False
+        checked = None if CHECKED in os.environ else False
         return enable(
-            self.library, self.target, fallback=fallback, unjudged=self.unjudged, sealed=sealed, checked=False
+            self.library, self.target, fallback=fallback, unjudged=self.unjudged, sealed=sealed, checked=checked
         )
 
     def plain(self, text: str) -> str:
