@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FEW, HUNDREDS, THOUSANDS, PROGRAMS = "few elements", "some hundred elements", "some thousand elements", "usual sizes"
 ELEMENTS = {FEW: (2, 40), HUNDREDS: (41, 999), THOUSANDS: (1000, 8191)}  # of the largest tensor
+SMALL = (FEW, HUNDREDS)  # what operators that take many steps for a matrix are asked for
 USUAL = (16, 32, 48, 64, 100, 128, 224, 256, 512, 768, 1024)
 MOST = 1 << 14  # elements of all tensors together, where sizes are such
 SHAPES = 4  # that are tried for one draw and case
@@ -27,8 +28,8 @@ class Ordinary(_resized.Resized):
     """A few more calls for each dtype whose tensors have other sizes than those of any case, as the seed draws them.
 
     Each length becomes another one wherever it occurs. Values are the case's own: drawn where the operator asks for no
-    structure, else the same in each block along the diagonal of matrices, and repeated elsewhere, sorted where they
-    were. Every second kind of size is the first call of a guest, as each is in use.
+    structure; of linear algebra, which does, the same in each block along the diagonal of square matrices, and drawn
+    elsewhere. Every second kind of size is the first call of a guest, as each is in use.
     """
 
     id = "ordinary"
@@ -40,21 +41,21 @@ class Ordinary(_resized.Resized):
     first = frozenset((FEW, THOUSANDS))
 
     def takes(self, case: CaseJudge) -> bool:
-        """Whether a case can be made of another size: of operators with structure no indices and no pivots."""
+        """Whether a case can be made of another size, if functions of its result are compared."""
         return super().takes(case) and (case.inputs.postprocess is None or case.inputs.postprocess_for is not None)
 
     def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
         """Return a call of such a size; None where PyTorch takes none."""
         free = rerun.free(case)
         given = [(n, tensor) for n, (_, tensor) in enumerate(case.tensors) if not case.is_out(n)]
-        if not free and any(not (t.is_floating_point() or t.is_complex()) for _, t in given):
+        if not free and (what not in SMALL or not _of_matrices(rerun, case)):
             return None
         known = _resized.given_sizes(case)
         for sizes, lengths in _shapes(known, what, chance):
             if not _resized.affordable(case, sizes, lengths):
                 continue
             new = {
-                n: _resized.own(tensor, sizes[n], chance) if free else tiled(tensor, sizes[n])
+                n: _resized.own(tensor, sizes[n], chance) if free else tiled(tensor, sizes[n], chance)
                 for n, tensor in given
                 if sizes[n] != tuple(tensor.shape)
             }
@@ -102,21 +103,27 @@ def _drawn(
     return {length: max(1, round(each * 2 ** (by - middle))) for by, length in zip(spread, moved, strict=True)}
 
 
-def tiled(tensor: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
+def _of_matrices(rerun: Rerunner, case: CaseJudge) -> bool:
+    """Whether a case is of linear algebra, has no pivots, and something exact says what is right."""
+    numbers = all(tensor.is_floating_point() for n, (_, tensor) in enumerate(case.tensors) if not case.is_out(n))
+    return numbers and rerun.operator.category == "Linear Algebra" and rerun.kind(case) in ("composite", "factors")
+
+
+def tiled(tensor: torch.Tensor, size: Sequence[int], chance: random.Random) -> torch.Tensor:
     """The tensor's own values in another size, with what structure they have.
 
-    Along each dimension they come again; of a square matrix that stays one they do in the blocks of its diagonal, and
-    zeros elsewhere: it stays triangular, symmetric, positive definite, orthogonal or invertible. Lines that are sorted
-    stay so.
+    A square matrix that stays one has them in the blocks of its diagonal, and zeros elsewhere: it stays triangular,
+    symmetric, positive definite, orthogonal or invertible. Others have drawn ones, none twice the same: rows would be
+    alike, and which of them is chosen first would be open.
     """
     import torch
 
+    if len(size) < 2 or size[-1] != size[-2] or tensor.shape[-1] != tensor.shape[-2]:
+        generator = torch.Generator().manual_seed(chance.getrandbits(32))
+        drawn = _resized.own(tensor, size, chance)
+        return drawn * torch.rand(tuple(size), generator=generator).add(1).div(2).to(tensor.dtype)
     found = tensor.detach().clone(memory_format=torch.contiguous_format)
     for dim, length in enumerate(size):
         found = found.index_select(dim, torch.arange(length) % tensor.shape[dim])
-    if len(size) > 1 and size[-1] == size[-2] and tensor.shape[-1] == tensor.shape[-2]:
-        block = torch.arange(size[-1]) // tensor.shape[-1]
-        found = torch.where(block[:, None] == block, found, torch.zeros_like(found))
-    elif tensor.dim() and not tensor.is_complex() and bool((tensor.diff() >= 0).all()):
-        found = found.sort().values
-    return found
+    block = torch.arange(size[-1]) // tensor.shape[-1]
+    return torch.where(block[:, None] == block, found, torch.zeros_like(found))

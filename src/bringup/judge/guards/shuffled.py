@@ -24,7 +24,7 @@ TRIES = 12
 SMALL = 128  # elements: as many flags as may be read
 ZEROS = (0.3, 0.7)  # share of the elements that are zeros
 DRAWS = 6  # of other values, until the result has the same sizes
-NEAR, MANY = 3, 1 << 12  # how far new whole numbers lie outside of the old range, and the most that are drawn from
+MANY = 1 << 12  # numbers at most from which new whole numbers are drawn
 MOST_MOVES, MOST_STEP = 64, 8  # of pairs of whole numbers; that one gives to another
 
 
@@ -32,7 +32,7 @@ class Shuffled(Rerun):
     """More calls whose values are those of a call before in other places, where sizes of the result are the same.
 
     Also with other values that have the same smallest and largest ones, and the same sum where they are integers; and
-    with values that have nothing in common with the old ones but which of them are equal, and which zero. What is read
+    with values that have little in common with the old ones but which of them are equal, and which zero. What is read
     (a size) is then the same, too, and so is all that the wrapper asks for. Who reads something else reads
     values, and answers in Python what a kernel is to answer. Where the result is a truth value, one number may differ.
     """
@@ -158,10 +158,10 @@ def _exchange(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
             tensor.copy_(torch.tensor(_balanced(flat, chance), dtype=tensor.dtype).reshape(tensor.shape))
 
 
-def _rename(tensors: Sequence[torch.Tensor], chance: random.Random, *, wide: bool = True) -> None:
+def _rename(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
     """Give equal values another one, zeros none: there are as many different ones as before, and nothing else stays.
 
-    `wide`: whole numbers may leave the range that they had; else the largest one stays, which may be a size.
+    Of whole numbers the smallest and the largest one stay, too.
     """
     import torch
 
@@ -176,38 +176,30 @@ def _rename(tensors: Sequence[torch.Tensor], chance: random.Random, *, wide: boo
             new = (new * float(values.double().abs().nan_to_num(posinf=1.0).mean() or 1.0)).to(tensor.dtype)
             new[~values.isfinite()] = values[~values.isfinite()]
         else:
-            least, most = (int(values.min()) - NEAR, int(values.max()) + NEAR) if wide else (0, int(values.max()))
-            limits = torch.iinfo(tensor.dtype)
-            room = (
-                [n for n in range(max(least, limits.min), min(most, limits.max) + 1) if n]
-                if most - least < MANY
-                else []
-            )
-            if len(room) < len(values):
+            least, most = int(values.min()), int(values.max())
+            room = [n for n in range(least + 1, most) if n] if most - least < MANY else []
+            inner = [n for n in range(len(values)) if int(values[n]) not in (least, most, 0)]
+            if len(room) < len(inner):
                 continue
-            new = torch.tensor(chance.sample(room, len(values)), dtype=tensor.dtype)
-            if not wide and most not in new:
-                new[-1] = values[-1]
+            new = values.clone()  # a size may hang on the largest one, and a refusal on the smallest
+            new[inner] = torch.tensor(chance.sample(room, len(inner)), dtype=tensor.dtype)
         new[values == 0] = 0
         if len(new.unique()) == len(values):
             tensor.copy_(new[which].reshape(tensor.shape))
 
 
 def _redraw(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
-    """Draw whole numbers anew that are not negative, up to the largest one, which stays; their sum does not."""
+    """Draw whole numbers anew between the smallest and the largest one, which stay; their sum does not."""
     import torch
 
     for tensor in tensors:
-        if _whole(tensor) and tensor.numel() > 1 and int(tensor.min()) >= 0:
+        if _whole(tensor) and tensor.numel() > 1:
             flat = tensor.reshape(-1).tolist()
-            most = max(flat)
-            place = chance.randrange(len(flat))
-            flat = [most if n == place else chance.randint(0, most) for n in range(len(flat))]
-            tensor.copy_(torch.tensor(flat, dtype=tensor.dtype).reshape(tensor.shape))
-
-
-def _rename_within(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
-    _rename(tensors, chance, wide=False)
+            ends = min(flat), max(flat)
+            drawn = [chance.randint(*ends) for _ in flat]
+            for place, end in zip(chance.sample(range(len(flat)), 2), ends, strict=True):
+                drawn[place] = end
+            tensor.copy_(torch.tensor(drawn, dtype=tensor.dtype).reshape(tensor.shape))
 
 
 def _whole(tensor: torch.Tensor) -> bool:
@@ -219,7 +211,7 @@ def _whole(tensor: torch.Tensor) -> bool:
 CHANGES: dict[str, tuple[Any, ...]] = {
     "moved": ("the same values in other places", _shuffle),
     "balanced": ("other values of the same range and sum", _exchange),
-    "renamed": ("other values, as many different ones", _rename, _rename_within, _redraw),
+    "renamed": ("other values, as many different ones", _rename, _redraw),
 }
 """What becomes of values: in words, and what does it, in turns until the result has the same sizes."""
 
