@@ -141,6 +141,9 @@ def test_work_within_an_operator_is_seen_with_a_moderate_number(size: tuple[int,
     assert takes_more(torch.mvlgamma, ((x, 3), {}), ((x, 1 << 12), {}))
     assert not takes_more(torch.roll, ((x, 3), {}), ((x, 1 << 12), {}))
     assert not takes_more(torch.sum, ((x, 0), {}), ((x, 1 << 12), {}))
+    before = x.clone()
+    assert not takes_more(torch.add, ((x, 1), {"out": x}), ((x, 2), {"out": x}))
+    assert torch.equal(x, before), "the arguments are the case's own, for verdicts to come"
 
 
 def test_no_memory_is_needed_to_see_that_a_number_is_a_size() -> None:

@@ -65,6 +65,7 @@ def takes_more(reference: Callable[..., Any], before: tuple[Any, Any], after: tu
 
 def _taken(reference: Callable[..., Any], args: Any, kwargs: Any) -> int:
     """Bytes that a call allocates on the host, in all; 0 where it is refused."""
+    args, kwargs = _codec.clone_tree([args, kwargs])  # an operand may be its `out`, too
     with contextlib.suppress(Exception), torch.no_grad():
         with profile(profile_memory=True) as seen:
             reference(*args, **kwargs)
