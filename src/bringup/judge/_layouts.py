@@ -45,6 +45,12 @@ def scattered(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
     return laid(tensor, order, max(1, step), padding, offset, 0 if chance.random() < AT_ENDS else TAIL)
 
 
+def behind(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
+    """Return the tensor contiguous, behind other elements of its memory."""
+    tail = 0 if chance.random() < AT_ENDS else TAIL
+    return laid(tensor, list(range(tensor.dim())), offset=_drawn(chance, OFFSET), tail=tail)
+
+
 def overlapping(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor | None:
     """Return a tensor of the same shape, of the same values but fewer of them, elements of which share memory.
 

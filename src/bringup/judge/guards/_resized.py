@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bringup.judge.guards._redraw import Redraw
@@ -79,8 +79,11 @@ def remade(
     lengths: Mapping[int, int],
     words: str,
     most: int = MOST_RESULT,
+    right: Callable[[CaseJudge], bool] | None = None,
 ) -> CaseJudge | None:
     """Return the case with other tensors and lengths, and an `out` as large as its result is then.
+
+    `right`: whether the reference is, on other values; by default where any values will do.
 
     `tensors`: by number, for all but what is written into. None where PyTorch refuses it, makes too much of it, or
     where its answer cannot be compared.
@@ -102,6 +105,8 @@ def remade(
         made = rerun.remade(case, new, lengths, words)
         if made is None:
             return None
+    if right is not None:
+        return made if right(made) else None
     return made if rerun.fits(made, finite=rerun.kind(case) not in ONE_STEP) else None
 
 

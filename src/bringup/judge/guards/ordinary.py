@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bringup.judge.guards import _resized
+from bringup.judge.guards.shared import out_as_operand
 
 if TYPE_CHECKING:
     import torch
@@ -21,6 +22,9 @@ SMALL = (FEW, HUNDREDS)  # what operators that take many steps for a matrix are 
 USUAL = (16, 32, 48, 64, 100, 128, 224, 256, 512, 768, 1024)
 MOST = 1 << 14  # elements of all tensors together, where sizes are such
 SHAPES = 4  # that are tried for one draw and case
+IN_PLACE = 0.25  # of the calls have an operand as `out`, where that is possible
+HALF = 0.5  # of the tensors begin behind an offset, where some do
+NOISE = 0.25  # of the smallest singular value: what is put beside the blocks of a matrix
 AS_IT_IS = 0.3  # how often a length stays, where another one changes
 
 
@@ -60,14 +64,28 @@ class Ordinary(_resized.Resized):
                 if sizes[n] != tuple(tensor.shape)
             }
             words = f"with other sizes ({', '.join('x'.join(map(str, sizes[n])) for n, _ in given)})"
-            if free:
-                made = _resized.remade(rerun, case, new, lengths, words)
-            else:
-                made = rerun.remade(case, new, lengths, words)
-                made = made if made is not None and rerun.finite(made) and rerun.defined(made) else None
+            right = None if free else lambda made: rerun.finite(made) and rerun.defined(made)
+            made = _resized.remade(rerun, case, new, lengths, words, right=right)
             if made is not None:
-                return made
+                return self._crossed(rerun, made, chance) if free else made
         return None
+
+    def _crossed(self, rerun: Rerunner, made: CaseJudge, chance: random.Random) -> CaseJudge:
+        """Have tensors begin somewhere in their memory, as those that a program cuts out of others; or one be `out`.
+
+        A size that no case has, and what is unusual about a call, may be right each by itself.
+        """
+        from bringup.judge import _layouts
+
+        way = chance.random()
+        if way < IN_PLACE and rerun.told("out"):
+            return out_as_operand(rerun, made, chance) or made
+        if way > 1 - AS_IT_IS or not rerun.told("layout"):
+            return made
+        moved = [n for n, (_, tensor) in enumerate(made.tensors) if tensor.numel() and chance.random() < HALF]
+        new = {n: _layouts.behind(made.tensors[n][1], chance) for n in moved}
+        laid = rerun.exchanged(made, new, f"{made.inputs.title}, behind an offset") if new else None
+        return laid if laid is not None and laid.agrees(made) else made
 
 
 def _shapes(
@@ -126,4 +144,25 @@ def tiled(tensor: torch.Tensor, size: Sequence[int], chance: random.Random) -> t
     for dim, length in enumerate(size):
         found = found.index_select(dim, torch.arange(length) % tensor.shape[dim])
     block = torch.arange(size[-1]) // tensor.shape[-1]
-    return torch.where(block[:, None] == block, found, torch.zeros_like(found))
+    return torch.where(block[:, None] == block, found, _beside(tensor, size, chance))
+
+
+def _beside(tensor: torch.Tensor, size: Sequence[int], chance: random.Random) -> torch.Tensor:
+    """What stands beside the blocks: of the kind that the matrices are of, and so little that they stay so."""
+    import torch
+
+    nothing = torch.zeros(tuple(size), dtype=tensor.dtype)
+    data = tensor.detach().double()
+    across = data.mT @ data
+    lower, upper = not data.triu(1).any(), not data.tril(-1).any()
+    orthogonal = torch.allclose(across, torch.eye(data.shape[-1], dtype=torch.float64), atol=1e-2)
+    if not tensor.numel() or not data.isfinite().all() or (lower and upper) or orthogonal:
+        return nothing
+    generator = torch.Generator().manual_seed(chance.getrandbits(32))
+    drawn = torch.rand(tuple(size), generator=generator, dtype=torch.float64) - 0.5
+    if lower or upper:
+        drawn = drawn.tril() if lower else drawn.triu()
+    elif torch.equal(data, data.mT):
+        drawn = (drawn + drawn.mT) / 2
+    most = NOISE * float(torch.linalg.svdvals(data).min()) / max(float(torch.linalg.matrix_norm(drawn, 2).max()), 1e-9)
+    return (drawn * most).to(tensor.dtype)

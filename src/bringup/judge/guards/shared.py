@@ -46,7 +46,7 @@ class Shared(Redraw):
     def make(self, rerun: Rerunner, case: CaseJudge, what: str, chance: random.Random) -> CaseJudge | None:
         """Let two arguments share memory."""
         if what == "out":
-            return self._out(rerun, case, chance)
+            return out_as_operand(rerun, case, chance)
         pairs = [
             (one, other)
             for one in range(len(case.tensors))
@@ -117,27 +117,28 @@ class Shared(Redraw):
         made = rerun.exchanged(case, {one: left, other: right}, "with two arguments that are views of one storage")
         return made if made is not None and made.agrees(case) else None
 
-    def _out(self, rerun: Rerunner, case: CaseJudge, chance: random.Random) -> CaseJudge | None:
-        """Give an argument of the result's shape and dtype as `out` too."""
-        import torch
 
-        answer = case.answer()
-        named = next((n for n, (path, _) in enumerate(case.tensors) if path == "argument out"), None)
-        if not isinstance(answer, torch.Tensor) or (named is None and "out" not in rerun.parameters):
-            return None
-        places = [
-            number
-            for number, (_, tensor) in enumerate(case.tensors)
-            if number != named and tensor.shape == answer.shape and tensor.dtype == answer.dtype
-        ]
-        for number in chance.sample(places, len(places)):
-            operand = case.tensors[number][1].clone(memory_format=torch.contiguous_format)
-            separate, words = torch.zeros_like(operand), "with an `out` that is an operand"
-            other = rerun.exchanged(case, {number: operand}, "", out=separate)
-            made = rerun.exchanged(case, {number: operand}, words, out=operand)
-            if other is not None and made is not None and made.same_bits(other) and made.agrees(made):
-                return made
+def out_as_operand(rerun: Rerunner, case: CaseJudge, chance: random.Random) -> CaseJudge | None:
+    """Return the case with an argument of the result's shape and dtype as `out` too; None where PyTorch minds."""
+    import torch
+
+    answer = case.answer()
+    named = next((n for n, (path, _) in enumerate(case.tensors) if path == "argument out"), None)
+    if not isinstance(answer, torch.Tensor) or (named is None and "out" not in rerun.parameters):
         return None
+    places = [
+        number
+        for number, (_, tensor) in enumerate(case.tensors)
+        if number != named and tensor.shape == answer.shape and tensor.dtype == answer.dtype
+    ]
+    for number in chance.sample(places, len(places)):
+        operand = case.tensors[number][1].clone(memory_format=torch.contiguous_format)
+        separate, words = torch.zeros_like(operand), "with an `out` that is an operand"
+        other = rerun.exchanged(case, {number: operand}, "", out=separate)
+        made = rerun.exchanged(case, {number: operand}, words, out=operand)
+        if other is not None and made is not None and made.same_bits(other) and made.agrees(made):
+            return made
+    return None
 
 
 def _with_nans(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor:
