@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bringup.device.transcript import kernels_of, told_by_data
@@ -20,11 +19,12 @@ if TYPE_CHECKING:
 DRAWN = 4  # cases of a dtype, small ones among them: little fits into what may be read
 FLAG = 8  # bytes of a number that says of a result which is no tensor: how many elements are to blame, perhaps
 SMALLEST = 8  # beside these
+ALONE = 2  # of one element
 TRIES = 12
 SMALL = 128  # elements: as many flags as may be read
 ZEROS = (0.3, 0.7)  # share of the elements that are zeros
 DRAWS = 6  # of other values, until the result has the same sizes
-MANY = 1 << 12  # numbers at most from which new whole numbers are drawn
+HALF = 0.5  # of tensors of flags are drawn anew, and of these flags
 MOST_MOVES, MOST_STEP = 64, 8  # of pairs of whole numbers; that one gives to another
 
 
@@ -50,9 +50,14 @@ class Shuffled(Rerun):
         """Ask for drawn cases twice."""
         chance = rerun.chance(self.id, cases[0].inputs.case.dtype, "")
         kernels = {name for case in cases for name in kernels_of(case.asked.transcript)}
-        usable = [case for case in cases if largest(case) > 1 and not case.inputs.requires]
+        asked = [case for case in cases if not case.inputs.requires and largest(case)]
+        usable = [case for case in asked if largest(case) > 1]
         order = chance.sample(usable, len(usable))
         found = 0
+        alone = [case for case in asked if largest(case) == 1]
+        for case in chance.sample(alone, min(ALONE, len(alone))):  # there is no other place for the only value
+            if isinstance(outcome := self._asked(rerun, case, chance, kernels, "renamed", mixes=False), tuple):
+                return outcome
         for case in sorted(order, key=largest)[:SMALLEST]:  # whose values may fit into what is read
             for change, mixes in (("moved", False), ("moved", True), ("balanced", False), ("renamed", False)):
                 outcome = self._asked(rerun, case, chance, kernels, change, mixes=mixes)
@@ -79,12 +84,11 @@ class Shuffled(Rerun):
         """
         from bringup.judge._outcome import cheated
 
-        words, *alter = CHANGES[change]
+        words, alter = CHANGES[change]
         mixed = (rerun.altered(case, lambda tensors: _mix(tensors, chance)) if mixes else None) or case
         # A wrapper that reads values reads others, also where the answer is the same.
-        for turn in range(1 if change == "moved" else DRAWS):
-            by = functools.partial(alter[turn % len(alter)], chance=chance)
-            moved = rerun.altered(mixed, by, any_answer=True)
+        for _ in range(1 if change == "moved" else DRAWS):
+            moved = rerun.altered(mixed, lambda tensors: alter(tensors, chance), any_answer=True)
             if moved is not None and rerun.alike(mixed, moved):
                 break
         else:
@@ -159,47 +163,27 @@ def _exchange(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
 
 
 def _rename(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
-    """Give equal values another one, zeros none: there are as many different ones as before, and nothing else stays.
+    """Give equal fractions another value, zeros none: nothing stays but which are equal, and which zero.
 
-    Of whole numbers the smallest and the largest one stay, too.
+    Of whole numbers the smallest, the largest or the sum may be a size: they are exchanged as `_exchange` does it. Of
+    flags there are as many, or any.
     """
     import torch
 
     generator = torch.Generator().manual_seed(chance.getrandbits(32))
     for tensor in tensors:
-        floating = tensor.is_floating_point() and not bool(tensor.isnan().any())
-        if not tensor.numel() or not (floating or _whole(tensor)):
-            continue
-        values, which = torch.unique(tensor, return_inverse=True)
-        if floating:
-            new = torch.randn(len(values), generator=generator, dtype=torch.float64)
-            new = (new * float(values.double().abs().nan_to_num(posinf=1.0).mean() or 1.0)).to(tensor.dtype)
-            new[~values.isfinite()] = values[~values.isfinite()]
+        if tensor.dtype is torch.bool and tensor.numel() and chance.random() < HALF:
+            tensor.copy_(torch.rand(tensor.shape, generator=generator) < HALF)
+        elif not tensor.numel() or not tensor.is_floating_point() or bool(tensor.isnan().any()):
+            (_exchange if _whole(tensor) else _shuffle)([tensor], chance)
         else:
-            least, most = int(values.min()), int(values.max())
-            room = [n for n in range(least + 1, most) if n] if most - least < MANY else []
-            inner = [n for n in range(len(values)) if int(values[n]) not in (least, most, 0)]
-            if len(room) < len(inner):
-                continue
-            new = values.clone()  # a size may hang on the largest one, and a refusal on the smallest
-            new[inner] = torch.tensor(chance.sample(room, len(inner)), dtype=tensor.dtype)
-        new[values == 0] = 0
-        if len(new.unique()) == len(values):
-            tensor.copy_(new[which].reshape(tensor.shape))
-
-
-def _redraw(tensors: Sequence[torch.Tensor], chance: random.Random) -> None:
-    """Draw whole numbers anew between the smallest and the largest one, which stay; their sum does not."""
-    import torch
-
-    for tensor in tensors:
-        if _whole(tensor) and tensor.numel() > 1:
-            flat = tensor.reshape(-1).tolist()
-            ends = min(flat), max(flat)
-            drawn = [chance.randint(*ends) for _ in flat]
-            for place, end in zip(chance.sample(range(len(flat)), 2), ends, strict=True):
-                drawn[place] = end
-            tensor.copy_(torch.tensor(drawn, dtype=tensor.dtype).reshape(tensor.shape))
+            values, which = torch.unique(tensor, return_inverse=True)
+            size = float(values.double().abs().nan_to_num(posinf=1.0).mean() or 1.0)
+            new = (torch.randn(len(values), generator=generator, dtype=torch.float64) * size).to(tensor.dtype)
+            new[~values.isfinite()] = values[~values.isfinite()]
+            new[values == 0] = 0
+            if len(new.unique()) == len(values):
+                tensor.copy_(new[which].reshape(tensor.shape))
 
 
 def _whole(tensor: torch.Tensor) -> bool:
@@ -208,10 +192,10 @@ def _whole(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
 
 
-CHANGES: dict[str, tuple[Any, ...]] = {
+CHANGES: dict[str, tuple[str, Callable[[Sequence[Any], random.Random], None]]] = {
     "moved": ("the same values in other places", _shuffle),
     "balanced": ("other values of the same range and sum", _exchange),
-    "renamed": ("other values, as many different ones", _rename, _redraw),
+    "renamed": ("other values, as many different ones", _rename),
 }
 """What becomes of values: in words, and what does it, in turns until the result has the same sizes."""
 
