@@ -57,6 +57,7 @@ class Chance(random.Random):
 
 MANY = 1 << 14  # numbers in the larger cases
 MOST = 1 << 18  # in those of a drawn length
+RANKS = 6  # dimensions at most, where these are drawn
 DRAWN = 4  # sets of numbers that are drawn for an overload in one dtype
 EXACT = 48.0  # binary logarithm of whole numbers that are looked at in double precision
 GATE = "aten"  # the suite whose cases of seed 0 are published
@@ -148,14 +149,25 @@ def _calls(name: str, dtype: torch.dtype, seed: int, salt: str) -> list[Drawn]:
 
 def _places(dtype: torch.dtype, lengths: Chance) -> Iterator[torch.Tensor]:
     """Yield eight tensors to be filled: nothing in them may show in the result."""
-    yield _hostile((lengths.long(),), dtype)
+    yield _hostile((lengths.long(),) if lengths.plain else _folded(lengths.long(), lengths), dtype)
     yield _hostile((lengths.randrange(65, 90), 257) if lengths.plain else (lengths.medium(),), dtype)
-    yield _hostile((lengths.randrange(2, 9), lengths.randrange(2, 9)), dtype)
+    small = (lengths.randrange(2, 9), lengths.randrange(2, 9))
+    yield _hostile(small if lengths.plain else _folded(math.prod(small), lengths), dtype)
     yield _hostile((), dtype)
     yield _hostile((0, 3), dtype)
     yield _hostile((129, lengths.randrange(128, 140)), dtype).t()
     yield _hostile((65, 2 * lengths.randrange(129, 150)), dtype)[:, ::2]
     yield _hostile((MANY + 3,), dtype)[3:]
+
+
+def _folded(count: int, lengths: Chance) -> tuple[int, ...]:
+    """A shape of about so many elements, of one to six dimensions."""
+    shape: list[int] = []
+    for _ in range(lengths.randrange(RANKS)):
+        shape.append(lengths.randrange(1, 5))
+    shape.append(max(1, count // math.prod(shape)))
+    lengths.shuffle(shape)
+    return tuple(shape)
 
 
 def _hostile(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
