@@ -6,7 +6,7 @@ import contextlib
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -117,7 +117,8 @@ class CaseJudge:
 
     def host_allowance(self) -> int:
         """Bytes that the host may make for this call: see `guards.rules.HostBytes`."""
-        return HOST_BASE + HOST_PER_NUMBER * self._numbers() + (HOST_WITH_TENSORS if self._has_data() else 0)
+        more = self._has_data() or "random" in self.inputs.notes  # what hangs on a seed is counted apart
+        return HOST_BASE + HOST_PER_NUMBER * self._numbers() + (HOST_WITH_TENSORS if more else 0)
 
     def _has_data(self) -> bool:
         """Whether some tensor may be read: what a right call writes as a whole gives nothing to compute with."""
@@ -283,6 +284,8 @@ class CaseJudge:
                     return replace(found, launches=launches)
         except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
             return Outcome("crashed", f"the guest's answer makes no sense: {error}", launches=launches)
+        if mismatch is None and "reads" in self.guards and (odd := self._no_flag(device["answers"] or ())):
+            return cheated("reads", odd, 0, launches)
         if mismatch is None:
             return Outcome("passed", "", launches=launches)
         if self.inputs.postprocess is None:
@@ -308,6 +311,16 @@ class CaseJudge:
             )
             return Outcome("raised", text[:500], exception=str(reply["error"]), log=output, launches=launches)
         return Outcome("raised", raised_line(text), exception=text, log=output, launches=launches)
+
+    def _no_flag(self, answers: Sequence[str]) -> str:
+        """Say what was read, in hexadecimal digits, for a truth value that a kernel is to decide; "" for a flag."""
+        if not isinstance(self.answer(), bool) or self.operator.reads.inputs:
+            return ""
+        numbers = [int.from_bytes(bytes.fromhex(one), "little") for one in answers]
+        odd = next((number for number in numbers if number > 1), None)
+        if odd is None:
+            return ""
+        return f"the result is a truth value, and the wrapper reads {odd} for it: kernels decide, the host reads 0 or 1"
 
     def _odd_outputs(self, reply: dict[str, Any]) -> str:
         """Say what of the outputs is no plain tensor of the device."""

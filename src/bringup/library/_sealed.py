@@ -340,9 +340,17 @@ class SealedWrapper:
             self._keep(call, tape)
             self._store.keep(call.key, tape)
         try:
-            return call.finished(tape, room)
+            result = call.finished(tape, room)
+            if isinstance(result, bool) and not self._reads.arguments:
+                self._check_flags(tape)
+            return result
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
             raise GuestFailed(f"its answer makes no sense: {error}") from None
+
+    def _check_flags(self, tape: Tape) -> None:
+        """Raise GuestFailed where the host has read more than a flag for a truth value, as the judge does."""
+        if any(int.from_bytes(reading.found, "little") > 1 for reading in tape.readings):
+            raise GuestFailed("it reads numbers for a truth value: kernels decide, the host reads 0 or 1")
 
     def _stored(self, call: Call) -> list[Tape]:
         """What other processes have left."""

@@ -7,7 +7,10 @@ from bringup.judge.guards._base import RuleOfStream
 
 
 class Reads(RuleOfStream):
-    """The host reads nothing; where the operator's result has a size or a flag that depends on data, so many bytes."""
+    """The host reads nothing; where the operator's result has a size or a flag that depends on data, so many bytes.
+
+    Of a result that is a truth value it reads 0 or 1: more would be something to decide with.
+    """
 
     id = READS
     catches = "values read by the host, to compute or decide with them there"
