@@ -44,7 +44,7 @@ SMALL = 8  # such cases
 POOLED, MOST_SEEDS = 512, 160  # numbers of all seeds together, of which their distribution shows, and seeds at most
 OTHERS = 3  # seeds that are drawn beside three near ones, for a large case
 SEEDED = "with another seed: "
-TOLD = 64  # bytes of a call that may hang on the seed: eight words, which is what a few launches are told of it
+TOLD = 24  # bytes of a call that may hang on the seed: three words, where two are its halves
 MANY = 10  # cases of a dtype that are drawn to find some
 
 
