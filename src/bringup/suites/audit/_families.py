@@ -61,6 +61,8 @@ FAMILIES: dict[str, int] = {
     "beside": 12,
     "ends": 14,
     "places": 12,
+    "borders": 14,
+    "corners": 14,
 }
 MAX_CASES = sum(FAMILIES.values())
 

@@ -42,7 +42,7 @@ from bringup.suites._opinfo_tolerance import DEFAULTS, DTYPE_BOUND
 from bringup.suites.audit._families import MAX_INPUT, MAX_OUTPUT, MOST_DIMENSIONS
 from bringup.suites.audit._layouts import stepped
 from bringup.suites.audit._meta import on_meta
-from bringup.suites.audit._structure import among
+from bringup.suites.audit._structure import among, takes_nonfinite
 from bringup.suites.audit._subject import Draft, Subject
 from bringup.suites.audit._tree import elements, mapped, tensors
 from bringup.verdict import CaseId
@@ -82,7 +82,7 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
             return None
         if draft.computed is not None and not all(_held(tensor, draft.computed) for tensor in outputs):
             draft = replace(draft, computed=None)  # the operator computes in the dtype of `out=` (`cumsum`)
-        if _overflows(draft.call, _read(draft.call), result, draft.computed):
+        if _overflows(_as_read(draft, subject), _read(draft.call), result, draft.computed):
             return None
         if draft.wide_out and any(_beyond_float32(tensor) for tensor in outputs):
             return None
@@ -181,6 +181,16 @@ def _read(call: Call) -> list[torch.Tensor]:
     """Return the tensors that hold data: `out=` holds nothing yet, whatever is in it."""
     kwargs = {name: value for name, value in call.kwargs.items() if name != "out"}
     return [leaf.tensor for leaf in tensors(Call(call.reference, call.args, kwargs))]
+
+
+def _as_read(draft: Draft, subject: Subject) -> Call:
+    """Return the call with its data rounded as the operator rounds them first, infinities among them.
+
+    Where it is not defined what becomes of infinities, the data as they are: what overflows then is not asked.
+    """
+    if draft.rounded is None or not takes_nonfinite(subject.operator):
+        return draft.call
+    return replace(draft.call, reference=_rounding_first(draft.call.reference, draft.rounded))
 
 
 def _overflows(call: Call, inputs: list[torch.Tensor], result: Any, computed: torch.dtype | None) -> bool:

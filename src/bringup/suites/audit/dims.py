@@ -50,7 +50,7 @@ def _of_place(place: int | str, few: list[Sample]) -> Iterator[Draft]:
     for what, samples in ways:
         for sample in samples:
             value = dict(places(sample.call))[place]
-            rank = _rank(sample.call, place, value)
+            rank = dimensions_of(sample.call, place, value)
             if rank:
                 dim = -rank if what == "lowest" else rank - 1
                 call = with_value(sample.call, place, _with_dim(value, dim))
@@ -58,7 +58,7 @@ def _of_place(place: int | str, few: list[Sample]) -> Iterator[Draft]:
                 yield Draft(words, call, sample.variant, sample.entry, group=words)
 
 
-def _rank(call: Call, place: int | str, value: Any) -> int:
+def dimensions_of(call: Call, place: int | str, value: Any) -> int:
     """Return how many dimensions the argument may name; 0 where it is none."""
     least = rank_of(call)
     for rank in (least, least + 1):

@@ -28,7 +28,7 @@ from bringup.suites.audit.singles import ALIKE
 
 _FEW = 1 << 10  # elements of a sample
 _SEVERAL = ("composite", "factors", "undefined")  # kinds that square on the way: of the largest numbers no chip can
-_DEGREES = ("p", "ord", "norm_type", "norm", "degree")
+DEGREES = ("p", "ord", "norm_type", "norm", "degree")
 _NORMS = (float("inf"), float("-inf"), 0.0, 1.0, 2.5)
 _NUMBERS = (3e38, -3e38, 1e-42)
 _BEYOND = (1e300, -1e300)  # float32: asked for where PyTorch refuses it, for a kernel takes no such number
@@ -104,7 +104,7 @@ def _degrees(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
         return
     signature = subject.operator.signature
     known = names_of(signature)
-    for name in (name for name in _DEGREES if name in known):
+    for name in (name for name in DEGREES if name in known):
         for value, most in itertools.product(_NORMS, (None, 0.75) if "max_norm" in known else (None,)):
             for sample in samples:
                 if type(argument_of(signature, sample.call, name)) not in (int, float, type(None)):
@@ -159,7 +159,7 @@ def _numbers(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
         return
     signature = subject.operator.signature
     options = [p for way in alternatives(signature) for p in way if p.default is not None]
-    names = [p.name for p in options if type(value_of(p.default or "")[1]) is float and p.name not in _DEGREES]
+    names = [p.name for p in options if type(value_of(p.default or "")[1]) is float and p.name not in DEGREES]
     for value in (*_NUMBERS, *_BEYOND):
         for name in dict.fromkeys(names):
             for sample in samples:

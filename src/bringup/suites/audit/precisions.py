@@ -10,6 +10,7 @@ from torch.utils import _pytree as pytree
 
 from bringup.operators import DTYPES
 from bringup.suites._opinfo_calls import Call
+from bringup.suites._opinfo_samples import Sample
 from bringup.suites.audit._numbers import without_tensors
 from bringup.suites.audit._pool import distinct
 from bringup.suites.audit._signature import names_of
@@ -73,7 +74,7 @@ def _beyond(subject: Subject) -> Iterator[Draft]:
     if "dtype" not in names_of(subject.operator.signature) or among("casts_late", subject.operator):
         return
     for name, factor in _SCALED.get(subject.dtype, {}).items():
-        for sample in distinct(subject):
+        for sample in sorted(distinct(subject), key=_alone):
             data = subject.data(sample.call)
             call = exchanged(sample.call, {leaf.index: _large(leaf.tensor.detach(), factor) for leaf in data[:1]})
             call = _with_dtype(call, getattr(torch, name))
@@ -111,9 +112,16 @@ def _compensated(subject: Subject) -> Iterator[Draft]:
 
 
 def _large(tensor: torch.Tensor, factor: float) -> torch.Tensor:
-    """Return a tensor with most of its elements so much larger, of both signs."""
+    """Return a tensor with most of its elements so much larger, of both signs, the first one always."""
     chosen = torch.randint(-1, 2, tuple(tensor.shape)).to(tensor.dtype)
+    chosen.view(-1)[:1] = 1 - 2 * (chosen.view(-1)[:1] < 0).to(tensor.dtype)
     return torch.where(chosen == 0, tensor, tensor.abs() * chosen * factor)
+
+
+def _alone(sample: Sample) -> bool:
+    """Whether the data is one number, or each row is: nothing stands beside what leaves the range."""
+    shape = tensors(sample.call)[0].tensor.shape
+    return not shape or max(shape) < 2
 
 
 def _casts_first(call: Call, index: int, dtype: torch.dtype) -> bool:

@@ -72,7 +72,7 @@ def _paired(subject: Subject, samples: list[Sample]) -> Iterator[Draft]:
     for what, number in _PAIRS:
         for sample in samples:
             for kind in _KINDS:
-                call = _numbered(mapped(sample.call, dict(_SHAPES)[what]), number, kind)
+                call = numbered(mapped(sample.call, dict(_SHAPES)[what]), number, kind)
                 if call is None or not _reshaped(sample.call, call):
                     continue
                 if kind != "number for a list" or not raised(call).startswith("TypeError"):  # its parser's, no kernel's
@@ -84,7 +84,7 @@ def _chosen(subject: Subject) -> list[Sample]:
     seen: dict[tuple[object, ...], Sample] = {}
     for sample in shuffled(subject.samples):
         found = tensors(sample.call)
-        ways = [_numbered(sample.call, 1, kind) is not None for kind in _KINDS]
+        ways = [numbered(sample.call, 1, kind) is not None for kind in _KINDS]
         if any(ways) and found and all(0 < leaf.tensor.numel() <= _LARGEST for leaf in found):
             dims = [leaf.tensor.dim() for leaf in found]
             seen.setdefault((sample.variant, *dims, *sample.call.kwargs, *ways), sample)
@@ -103,7 +103,7 @@ def _reshaped(one: Call, other: Call) -> bool:
     return any(a.tensor.shape != b.tensor.shape for a, b in zip(tensors(one), tensors(other), strict=True))
 
 
-def _numbered(call: Call, number: int, kind: str) -> Call | None:
+def numbered(call: Call, number: int, kind: str) -> Call | None:
     """Return the call with every integer exchanged, or every list (by a list, or a number); None without any."""
 
     def change(value: Any) -> Any:
