@@ -132,6 +132,7 @@ ARGUMENTS = (
     Kind("places", number=4),
     Kind("borders", ("the largest number, a number", "nearly half", "the largest number, half", "next to"), number=3),
     Kind("borders", ("argument 0 0-d", "next to"), dtype="float16"),
+    Kind("borders", ("operand, refused", "number, refused"), dtype="float16"),
     Kind("borders", ("largest as first", "largest as second", "number, data as large", "dx just", "number, refused")),
     Kind("corners", ("weight, no", "weight, 3000", "weight, 1000", "in turn", "every list one"), number=3),
     Kind("corners", ("with 0 alone",)),
