@@ -115,7 +115,7 @@ def test_the_reference_agrees_with_itself(name: str, dtype: str) -> None:
 
 def test_another_seed_draws_other_cases() -> None:
     one, other = fingerprints(["add"], 0)["add"], fingerprints(["add"], 1)["add"]
-    assert len(set(one) & set(other)) <= 6  # empty tensors, and errors, which have no values
+    assert len(set(one) & set(other)) <= 7  # empty tensors, and errors, which have no values
     drawn = [[case.title for case in materialised("add", "float32", seed)] for seed in (0, 1)]
     assert drawn[0] != drawn[1]
 

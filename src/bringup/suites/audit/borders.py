@@ -27,6 +27,7 @@ _FEW = 1 << 10  # elements of a sample
 _BEYOND = 1.07  # of the largest number: infinite in the dtype, while half of it is not
 _BETWEEN = 1.003, -0.7001  # no number of float32, float16 or bfloat16
 _LONE = (1e300, float("nan"), -5e-324, float("-inf"), -0.0)
+_MORE = 7  # numbers that each seed draws anew
 _ORDERS = ("second", "first")
 
 
@@ -80,8 +81,10 @@ def _next_to(subject: Subject, binary: list[Form]) -> Iterator[Draft]:
     for value, order in itertools.product(_BETWEEN, (0, 1)):
         width = 2.0 ** math.floor(math.log2(abs(value)))
         own = torch.finfo(subject.torch_dtype).eps * width
-        steps = [step * size for size in (own, 2.0**-10 * width, 2.0**-7 * width) for step in (-1, 0, 1)]
-        near = torch.tensor([value + step for step in steps], dtype=torch.float64).to(subject.torch_dtype)
+        sizes = torch.tensor([own, 2.0**-10 * width, 2.0**-7 * width], dtype=torch.float64)
+        steps = (sizes[:, None] * torch.tensor([-1, 0, 1])).reshape(-1)
+        further = sizes[torch.randint(0, 3, (_MORE,))] * torch.randint(-9, 10, (_MORE,))
+        near = _mixed(torch.cat((steps, further)) + value).to(subject.torch_dtype)
         yield from _compared(subject, binary, near, value, order, f"data next to float64 {_said(value)}", number=False)
 
 
@@ -92,8 +95,8 @@ def _above(subject: Subject, binary: list[Form]) -> Iterator[Draft]:
     """
     info = torch.finfo(subject.torch_dtype)
     middle = info.max * (1 + info.eps / (4 - 2 * info.eps))
-    largest = torch.tensor([info.max, -info.max, info.max / 2, 1.0, float("inf"), float("-inf")])
-    data = largest.to(subject.torch_dtype)
+    largest = torch.tensor([info.max, -info.max, float("inf"), float("-inf")], dtype=torch.float64)
+    data = _mixed(torch.cat((largest, torch.randn(_MORE) * info.max / 8))).to(subject.torch_dtype)
     above = info.max * (1 + info.eps / 8)
     ways = (
         (above, 0, True, "the largest number"), (-above, 0, False, "the largest number, negative"),
@@ -128,7 +131,7 @@ def _numbers(subject: Subject, binary: list[Form]) -> Iterator[Draft]:
     """
     info = torch.finfo(subject.torch_dtype)
     value = info.max * (1 + info.eps / 8)
-    small = torch.tensor([0.0, 0.25, 0.5, 1.0], dtype=subject.torch_dtype)
+    small = _mixed(torch.cat((torch.tensor([0.0, 0.25, 0.5, 1.0]), torch.rand(_MORE)))).to(subject.torch_dtype)
     for form in binary:
         plain = form.elementwise(tuple(small.shape)).call
         places = [leaf.index for leaf in form.leaves]
@@ -146,7 +149,9 @@ def _numbers(subject: Subject, binary: list[Form]) -> Iterator[Draft]:
         for sample in samples:
             data = subject.data(sample.call)
             large = {
-                leaf.index: torch.full_like(leaf.tensor.detach(), info.max if leaf is data[0] else 0.25)
+                leaf.index: torch.full_like(
+                    leaf.tensor.detach(), info.max if leaf is data[0] else float(torch.rand(()) / 4)
+                )
                 for leaf in data
             }
             ways = {"": {leaf.index: _tiny(leaf.tensor) for leaf in data}, ", data as large": large}
@@ -159,8 +164,12 @@ def _numbers(subject: Subject, binary: list[Form]) -> Iterator[Draft]:
 
 def _tiny(tensor: torch.Tensor) -> torch.Tensor:
     """Return numbers far below 1, of whose sum the largest number can be a multiple."""
-    values = torch.tensor([0.0, 0.0625, 0.125, 0.03125], dtype=tensor.dtype)
-    return values[torch.arange(tensor.numel()) % 4].reshape(tensor.shape)
+    return (torch.rand(tensor.shape) / 8).to(tensor.dtype)
+
+
+def _mixed(values: torch.Tensor) -> torch.Tensor:
+    """Return the numbers in an order of their own."""
+    return values[torch.randperm(values.numel())]
 
 
 def _said(value: float) -> str:

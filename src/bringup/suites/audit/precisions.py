@@ -119,7 +119,7 @@ def _large(tensor: torch.Tensor, factor: float) -> torch.Tensor:
 
 
 def _alone(sample: Sample) -> bool:
-    """Whether the data is one number, or each row is: nothing stands beside what leaves the range."""
+    """Whether nothing stands in a row beside what leaves the range: no length of the first tensor is above 1."""
     shape = tensors(sample.call)[0].tensor.shape
     return not shape or max(shape) < 2
 
