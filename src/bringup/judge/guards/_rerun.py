@@ -377,9 +377,16 @@ class Rerunner:
         return _finite(tensor for _, tensor in _codec.tensors_of(case.answer(), ""))
 
     def told(self, family: str) -> bool:
-        """Whether the suite's prompts speak of a family of tests."""
+        """Whether the suite's prompts speak of a family of tests, or PyTorch's own forms say as much."""
         families = _families(self.operator.suite)
-        return families is None or family in families
+        return families is None or family in families or (family == "out" and self.in_place)
+
+    @functools.cached_property
+    def in_place(self) -> bool:
+        """Whether the operator is an overload at `out=` that does the work of an in-place one: its operand is `out`."""
+        operator, packet = self.operator, self.operator.name.partition(".")[0]
+        known = operator.suite.partition(":")[0] in ("aten", "aten-audit") and bool(operator.writes)
+        return known and hasattr(torch.ops.aten, f"{packet}_")
 
     def mixes(self) -> bool:
         """Whether the operator is PyTorch's, of whose arguments it is known that numbers and dtypes may be mixed."""

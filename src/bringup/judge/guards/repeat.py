@@ -134,11 +134,15 @@ class Repeat(Rerun):
         """
         chance = rerun.chance(self.id, case.inputs.case.dtype, "streams")
         ours, theirs, all_of_them = set(), set(), []
+        before: Run | None = None
         numbers = max((tensor.numel() for tensor in _resized.results(case)), default=1)
         for turn in range(min(max(SEEDS, POOLED // numbers + 1), MOST_SEEDS)):
             changed, run = self._run(rerun, case, seed_drawn(chance))
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, SEEDED, run.outcome, changed)
+            if before is not None and (drawn := self._drawn_by_host(before, run, changed)) is not None:
+                return drawn
+            before = run
             all_of_them.append(tuple(tensor for _, tensor in run.tensors))
             if turn < SEEDS:
                 ours.add(rerun.bits_of(run))
@@ -152,6 +156,19 @@ class Repeat(Rerun):
                 text = f"of the numbers of {len(all_of_them)} seeds it does not hold that {words}"
                 return rerun.wrong(self.id, text, case)
         return None
+
+    def _drawn_by_host(self, one: Run, other: Run, case: CaseJudge) -> Outcome | None:
+        """What is wrong with two calls that differ in their seeds where the host has made more of these than words."""
+        from bringup.judge._outcome import cheated
+
+        told = told_by_data(one.transcript, other.transcript, kernels_of(one.transcript) | kernels_of(other.transcript))
+        if told <= TOLD:
+            return None
+        text = (
+            f"of what the wrapper asks the device for, {told} bytes hang on the seed, {TOLD} may: pass the seed to a "
+            "kernel, which draws the numbers"
+        )
+        return cheated(self.id, text).with_call(case)
 
     def _strangers(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
         """Ask for the numbers of seeds that are drawn, one after the other, or differ by a bit: no two have to do."""
@@ -176,8 +193,6 @@ class Repeat(Rerun):
 
     def _seeded(self, rerun: Rerunner, case: CaseJudge, one: Run) -> Outcome | None:
         """Ask for the numbers of other seeds: they must differ, be as random, and be drawn by kernels."""
-        from bringup.judge._outcome import cheated
-
         chance = rerun.chance(self.id, case.inputs.case.dtype, "seeds")
         for place in chance.sample(range(63), SEED_BITS):
             changed, run = self._run(rerun, case, int(case.kwargs["seed"]) ^ (1 << place))
@@ -186,11 +201,6 @@ class Repeat(Rerun):
             if rerun.first_difference(one, run) is None:
                 text = f"seeds that differ in bit {place} give the same numbers: all 64 bits count"
                 return rerun.wrong(self.id, text, changed)
-            known = kernels_of(one.transcript) | kernels_of(run.transcript)
-            if (told := told_by_data(one.transcript, run.transcript, known)) > TOLD:
-                text = (
-                    f"of what the wrapper asks the device for, {told} bytes hang on the seed, {TOLD} may: pass the "
-                    "seed to a kernel, which draws the numbers"
-                )
-                return cheated(self.id, text).with_call(changed)
+            if (drawn := self._drawn_by_host(one, run, changed)) is not None:
+                return drawn
         return None
