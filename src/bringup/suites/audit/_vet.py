@@ -82,6 +82,8 @@ def vetted(draft: Draft, subject: Subject, case: CaseId) -> CaseInputs | None:
             return None
         if draft.computed is not None and not all(_held(tensor, draft.computed) for tensor in outputs):
             draft = replace(draft, computed=None)  # the operator computes in the dtype of `out=` (`cumsum`)
+        if _finite(inputs) and not _finite(_written_beside(inputs, given, outputs)):
+            return None  # steps on the way to statistics have overflowed: in which order is nobody's business
         if _overflows(_as_read(draft, subject), _read(draft.call), result, draft.computed):
             return None
         if draft.wide_out and any(_beyond_float32(tensor) for tensor in outputs):
@@ -152,6 +154,17 @@ def _shares(given: Any, result: Any) -> bool:
 
 def _finite(found: Sequence[torch.Tensor]) -> bool:
     return all(bool(tensor.isfinite().all()) for tensor in found if tensor.is_floating_point())
+
+
+def _written_beside(inputs: Sequence[torch.Tensor], given: Any, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Arguments after a call that it has written, and that are no results: running statistics."""
+    after = [leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor)]
+    pairs = zip(inputs, after, strict=True) if len(inputs) == len(after) else ()
+    return [
+        new
+        for old, new in pairs
+        if all(new is not one for one in outputs) and not torch.equal(old.nan_to_num(), new.nan_to_num())
+    ]
 
 
 def _held(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
