@@ -383,10 +383,15 @@ class Rerunner:
 
     @functools.cached_property
     def in_place(self) -> bool:
-        """Whether the operator is an overload at `out=` that does the work of an in-place one: its operand is `out`."""
-        operator, packet = self.operator, self.operator.name.partition(".")[0]
-        known = operator.suite.partition(":")[0] in ("aten", "aten-audit") and bool(operator.writes)
-        return known and hasattr(torch.ops.aten, f"{packet}_")
+        """Whether the operator is an overload at `out=` that does the work of an in-place one: its operand is `out`.
+
+        A library gives a pointwise operator's kernel an operand as `out`, and no other's.
+        """
+        operator, (packet, _, overload) = self.operator, self.operator.name.partition(".")
+        if operator.suite.partition(":")[0] not in ("aten", "aten-audit") or not operator.writes:
+            return False
+        found = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
+        return found is not None and torch.Tag.pointwise in found.tags and hasattr(torch.ops.aten, f"{packet}_")
 
     def mixes(self) -> bool:
         """Whether the operator is PyTorch's, of whose arguments it is known that numbers and dtypes may be mixed."""

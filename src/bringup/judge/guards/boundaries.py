@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bringup.judge._named import Named, around
 from bringup.judge.guards import _resized
 from bringup.judge.guards._redraw import TRIES
+from bringup.suites.audit._structure import among
 
 if TYPE_CHECKING:
     import torch
@@ -117,7 +118,8 @@ class Boundaries(_resized.Resized):
                 new = {n: _equal(one, fill == "zeros", n) if n in data else one for n, one in new.items()}
             named = "more than your source names" if many else "which your source names or lies beside"
             words = f"with {what}" if fill or kind == LINES else f"with {what}, {named}"
-            if (made := _resized.remade(rerun, case, new, lengths, words, result)) is not None:
+            made = _resized.remade(rerun, case, new, lengths, words, result)
+            if made is not None and not (fill == "others" and _cancels(made)):
                 return made
         return None
 
@@ -130,6 +132,8 @@ class Boundaries(_resized.Resized):
         # A second operand may say how much work there is, if not so much as a degree.
         alone = len(case.args) + len(case.kwargs) == 1
         most = 0.0 if rerun.of_degree(case) else math.inf if alone or rerun.kind(case) == "exact" else MODERATE
+        if among("multiplied", rerun.operator):
+            most = min(most, 1.0)  # some products overflow and others are zero: NaN, or not, by the order
         given = _resized.given_sizes(case)
         for (shapes, lengths), limit in itertools.product(
             [*_grown.of_elements(given, ROOM, chance), (given, {})], dict.fromkeys((most, 0.0))
@@ -156,6 +160,11 @@ def _reduces(case: CaseJudge) -> bool:
     """Whether results are smaller than the largest argument."""
     given = max((math.prod(size) for size in _resized.given_sizes(case)), default=0)
     return all(tensor.numel() < given for tensor in _resized.results(case))
+
+
+def _cancels(case: CaseJudge) -> bool:
+    """Whether a result of equal elements is zero: what is left then is how the sums before were rounded."""
+    return any(tensor.is_floating_point() and not tensor.any() for tensor in _resized.results(case))
 
 
 def _equal(tensor: torch.Tensor, zeros: bool, number: int) -> torch.Tensor:

@@ -162,7 +162,9 @@ def _low_lines(tensor: torch.Tensor, axis: int | None, most: float, chance: rand
     """The tensor with some lines along an axis far below zero, the same number everywhere; all of it without one."""
     import torch
 
-    lowest = torch.tensor(-min(most, LOW * torch.finfo(tensor.dtype).max), dtype=torch.float64).to(tensor.dtype)
+    # Of doubles, too, what float32 holds: a chip without float64 computes in that.
+    largest = min(torch.finfo(tensor.dtype).max, torch.finfo(torch.float32).max)
+    lowest = torch.tensor(-min(most, LOW * largest), dtype=torch.float64).to(tensor.dtype)
     if axis is None:
         return lowest.expand(tensor.shape).clone()
     sizes = [1 if at == axis % tensor.dim() else n for at, n in enumerate(tensor.shape)]
