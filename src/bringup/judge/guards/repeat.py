@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -38,26 +40,36 @@ SEED_BITS = 3  # of the 63 of the seed that a case gives: one that is turned ove
 SEEDS = 24  # of which as many must give other numbers than each other as PyTorch's do, but for every fourth
 ROOM = 6  # that they may be fewer by: of few kinds chance gives so many fewer once in a thousand verdicts
 USUAL = (*range(11), 13, 42, 99, 100, 123, 137, 256, 999, 1000, 1024, 1234, 1337, 2023, 2024, 2025, 3407, 12345, 123456)
-DRAWS = 8  # of a program, from which on its seeds are not drawn here
+DRAWS, HALF = 8, 0.5  # of a program; how often its seeds are drawn
 FEW = 256  # numbers at most in a case that so many seeds are tried on
 SMALL = 8  # such cases
 POOLED, MOST_SEEDS = 512, 160  # numbers of all seeds together, of which their distribution shows, and seeds at most
 OTHERS = 3  # seeds that are drawn beside three near ones, for a large case
 SEEDED = "with another seed: "
-TOLD = 24  # bytes of a call that may hang on the seed: three words, where two are its halves
+TOLD = 24  # bytes of a call that may hang on the seed: three words, where its halves are two
 MANY = 10  # cases of a dtype that are drawn to find some
 
 
-def seed_drawn(chance: random.Random) -> int:
-    """Draw a seed: any of 63 bits, or such as a program has early after `manual_seed` of a usual number."""
+def seed_drawn(chance: random.Random, known: set[int]) -> int:
+    """Draw a seed that is none of those known, and add it: of 63 bits, or such as a program has early.
+
+    The latter after `manual_seed` of a usual number.
+    """
+    seed = chance.getrandbits(63)
+    if chance.random() < HALF:
+        early = [one for one in _early(chance.choice(USUAL)) if one not in known]
+        seed = chance.choice(early) if early else seed
+    known.add(seed)
+    return seed
+
+
+@functools.cache
+def _early(number: int) -> tuple[int, ...]:
+    """The first seeds of a program that has seeded its generator with a number."""
     import torch
 
-    if chance.random() < 0.5:
-        return chance.getrandbits(63)
-    generator = torch.Generator().manual_seed(chance.choice(USUAL))
-    for _ in range(chance.randrange(DRAWS)):
-        torch.randint(0, 2**63 - 1, (), generator=generator, dtype=torch.int64)
-    return int(torch.randint(0, 2**63 - 1, (), generator=generator, dtype=torch.int64))
+    generator = torch.Generator().manual_seed(number)
+    return tuple(int(torch.randint(0, 2**63 - 1, (), generator=generator, dtype=torch.int64)) for _ in range(DRAWS))
 
 
 def may_add_in_any_order(operator: Operator) -> bool:
@@ -134,19 +146,20 @@ class Repeat(Rerun):
         """
         chance = rerun.chance(self.id, case.inputs.case.dtype, "streams")
         ours, theirs, all_of_them = set(), set(), []
-        before: Run | None = None
+        runs: list[Run] = []
+        seeds: set[int] = set()  # the same one twice gives the same numbers
         numbers = max((tensor.numel() for tensor in _resized.results(case)), default=1)
         for turn in range(min(max(SEEDS, POOLED // numbers + 1), MOST_SEEDS)):
-            changed, run = self._run(rerun, case, seed_drawn(chance))
+            changed, run = self._run(rerun, case, seed_drawn(chance, seeds))
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, SEEDED, run.outcome, changed)
-            if before is not None and (drawn := self._drawn_by_host(before, run, changed)) is not None:
-                return drawn
-            before = run
+            runs.append(run)
             all_of_them.append(tuple(tensor for _, tensor in run.tensors))
             if turn < SEEDS:
                 ours.add(rerun.bits_of(run))
                 theirs.add(rerun.right_bits(changed))
+        if (drawn := self._drawn_by_host(runs[:SEEDS], case)) is not None:
+            return drawn
         if len(ours) < len(theirs) - max(ROOM, len(theirs) // 4):
             text = f"{SEEDS} seeds give {len(ours)} different results where PyTorch's generator gives {len(theirs)}"
             return rerun.wrong(self.id, f"{text}: all bits of a seed count", case)
@@ -157,11 +170,17 @@ class Repeat(Rerun):
                 return rerun.wrong(self.id, text, case)
         return None
 
-    def _drawn_by_host(self, one: Run, other: Run, case: CaseJudge) -> Outcome | None:
-        """What is wrong with two calls that differ in their seeds where the host has made more of these than words."""
+    def _drawn_by_host(self, runs: Sequence[Run], case: CaseJudge) -> Outcome | None:
+        """What is wrong with calls that differ in their seeds where the host has made more of these than words.
+
+        Of two calls next to each other in the middle: a seed that is a multiple of 16, say, has a kernel of its own.
+        """
         from bringup.judge._outcome import cheated
 
-        told = told_by_data(one.transcript, other.transcript, kernels_of(one.transcript) | kernels_of(other.transcript))
+        told = statistics.median_low(
+            told_by_data(one.transcript, other.transcript, kernels_of(one.transcript) | kernels_of(other.transcript))
+            for one, other in itertools.pairwise(runs)
+        )
         if told <= TOLD:
             return None
         text = (
@@ -176,9 +195,10 @@ class Repeat(Rerun):
         if statements is None:
             return None
         chance = rerun.chance(self.id, case.inputs.case.dtype, "strangers")
-        first = seed_drawn(chance) >> 1
+        first = seed_drawn(chance, set()) >> 1
         near = [first, first + 1, first ^ (1 << chance.randrange(2, 62))]
-        seeds = [*near, *(seed_drawn(chance) for _ in range(OTHERS))]
+        known = set(near)
+        seeds = [*near, *(seed_drawn(chance, known) for _ in range(OTHERS))]
         found: list[tuple[torch.Tensor, ...]] = []
         for seed in seeds:
             changed, run = self._run(rerun, case, seed)
@@ -194,6 +214,7 @@ class Repeat(Rerun):
     def _seeded(self, rerun: Rerunner, case: CaseJudge, one: Run) -> Outcome | None:
         """Ask for the numbers of other seeds: they must differ, be as random, and be drawn by kernels."""
         chance = rerun.chance(self.id, case.inputs.case.dtype, "seeds")
+        runs = [one]
         for place in chance.sample(range(63), SEED_BITS):
             changed, run = self._run(rerun, case, int(case.kwargs["seed"]) ^ (1 << place))
             if run.outcome.kind != "passed":
@@ -201,6 +222,5 @@ class Repeat(Rerun):
             if rerun.first_difference(one, run) is None:
                 text = f"seeds that differ in bit {place} give the same numbers: all 64 bits count"
                 return rerun.wrong(self.id, text, changed)
-            if (drawn := self._drawn_by_host(one, run, changed)) is not None:
-                return drawn
-        return None
+            runs.append(run)
+        return self._drawn_by_host(runs, case)
