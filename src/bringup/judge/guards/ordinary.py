@@ -130,9 +130,9 @@ def _of_matrices(rerun: Rerunner, case: CaseJudge) -> bool:
 def tiled(tensor: torch.Tensor, size: Sequence[int], chance: random.Random) -> torch.Tensor:
     """The tensor's own values in another size, with what structure they have.
 
-    A square matrix that stays one has them in the blocks of its diagonal, and zeros elsewhere: it stays triangular,
-    symmetric, positive definite, orthogonal or invertible. Others have drawn ones, none twice the same: rows would be
-    alike, and which of them is chosen first would be open.
+    A square matrix that stays one has them in the blocks of its diagonal, and little or zeros beside these: it stays
+    triangular, symmetric, positive definite, orthogonal or invertible. Others have drawn ones, none twice the same:
+    rows would be alike, and which of them is chosen first would be open.
     """
     import torch
 
