@@ -8,7 +8,7 @@ from library_kernels import KERNELS
 from library_testkit import make_library
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def tapes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Sealed calls of tests find no tapes of earlier runs."""
     from bringup.library import _tape_store
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return make_library(tmp_path / "kernels", KERNELS).path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One library for tests that do not change it."""
     return make_library(tmp_path_factory.mktemp("library") / "kernels", KERNELS).path

@@ -37,6 +37,7 @@ from bringup.device.memory import (
     pieces,
 )
 from bringup.device.order import Order
+from bringup.device.seeds import put
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
     ADDRESS,
@@ -53,6 +54,7 @@ from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, TAKEN, UPLOADED
 PLACE_BYTES = 16  # that a copy says by where it takes from and puts to
 LAYOUT_BYTES = 8  # that it says by a size or a stride
 NEW_BYTES, SAID_BYTES = 8, 1  # of an argument of a launch: new to the call, or one of those that it had
+WORD_BYTES = 8  # of a number among the arguments of a launch
 CONSTANT_BYTES = 8  # a number in a kernel's text counts as much
 MOST_PRINTED = 1 << 16
 MOST_TEXTS = 1 << 12  # rows of kernels of which it is remembered what their texts say
@@ -187,6 +189,8 @@ class Execution:
                 return None
             if self.error is not None:
                 return None
+            if command is Command.LAUNCH and self.mode.get("seed") is not None:
+                body = memoryview(self._seeded(body))
             if self.tape is not None and command in _TAPED:
                 self.tape.commands.append((int(command), bytes(body)))
             return _HANDLERS[command](self, body)
@@ -297,6 +301,16 @@ class Execution:
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
         return _bytes_of(tensor)
+
+    def _seeded(self, body: memoryview) -> bytes:
+        """A launch with the call's seed where the guest has named it."""
+        launcher = self.launchers.get(LAUNCH.unpack_from(body)[0])
+        places, at = [], LAUNCH.size
+        for kind in launcher.kinds if launcher is not None else ():
+            if not kind.startswith("*"):
+                places.append(at)
+            at += POINTER.size if kind.startswith("*") else WORD_BYTES
+        return put(body, places, int(self.mode["seed"]))
 
     def _launch(self, body: memoryview) -> None:
         number, *grid, line, count = LAUNCH.unpack_from(body)

@@ -15,6 +15,7 @@ import torch
 from bringup.accuracy import COMPLETE, FLOATS, Arithmetic, Limit, Limits
 from bringup.device.checks import repeats
 from bringup.device.reach import reaches_beyond
+from bringup.device.seeds import SEED
 from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
 from bringup.judge._compile_log import headline
@@ -106,18 +107,24 @@ class CaseJudge:
     def request(self) -> tuple[dict[str, Any], list[memoryview]]:
         """Return the guest's request, which lacks the addresses of the inputs, and the bytes of the input storages."""
         storages = _codec.Storages()
+        named = self.kwargs if self.seed is None else {**self.kwargs, "seed": SEED}
         request = {
             "args": _codec.encode(self.args, storages),
-            "kwargs": _codec.encode(self.kwargs, storages),
+            "kwargs": _codec.encode(named, storages),
             "sizes": storages.sizes(),
         }
         self.storages, self._sizes = len(storages.items), request["sizes"]
         self.sent = _codec.descriptions([request["args"], request["kwargs"]])
         return request, storages.payloads()
 
+    @property
+    def seed(self) -> int | None:
+        """The seed of a call of a random operator, which its guest is told a name for."""
+        return int(self.kwargs["seed"]) if "random" in self.inputs.notes and "seed" in self.kwargs else None
+
     def host_allowance(self) -> int:
         """Bytes that the host may make for this call: see `guards.rules.HostBytes`."""
-        more = self._has_data() or "random" in self.inputs.notes  # what hangs on a seed is counted apart
+        more = self._has_data() or self.seed is not None  # of which the host knows nothing
         return HOST_BASE + HOST_PER_NUMBER * self._numbers() + (HOST_WITH_TENSORS if more else 0)
 
     def _has_data(self) -> bool:

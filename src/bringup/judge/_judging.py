@@ -295,6 +295,7 @@ class Judging:
             "readable": case.readable,
             "results": case.result_sizes if in_order else [],
             "profile": self.job.report.profile,
+            "seed": case.seed,
             "read_bytes": self.reads.nbytes if "reads" in self.guards else 1 << 40,
             "read_inputs": self.reads.inputs or "reads" not in self.guards,
             "host_bytes": case.host_allowance() if "host-bytes" in self.guards else None,

@@ -27,6 +27,7 @@ from typing import Any
 import torch
 
 from bringup.device.reach import reaches_beyond
+from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
@@ -288,7 +289,7 @@ class SealedWrapper:
     """Called like the wrapper of a module, which runs elsewhere."""
 
     def __init__(self, sealer: Sealer, source: str, schema: Schema) -> None:
-        self._sealer, self._source = sealer, source
+        self._sealer, self._source, self._draws = sealer, source, schema.random
         given = [p for p in schema.parameters if not (schema.random and p.name == "generator")]
         self._written = {p.name for p in given if p.written} | WRITES_UNSAID.get(
             schema.name.partition(".")[0], frozenset()
@@ -311,26 +312,28 @@ class SealedWrapper:
         if self._mistaken:
             self._sealer.told(self._mistaken)
             raise GuestFailed(self._mistaken)
+        seed = kwargs.get("seed") if self._draws else None
         try:
-            call = Call(args, kwargs)
+            call = Call(args, kwargs if seed is None else {**kwargs, "seed": SEED})
             values = [value for value, written in zip(args, self._places, strict=False) if written]
             values += [value for name, value in kwargs.items() if name in self._written]
             call.written = list(tensors_in(values))
             if not self._beyond:
                 call.show(self._outs)
                 call.keep()
-            return self._call(call)
+            return self._call(call, seed)
         except CallFailed as failed:
             raise GuestFailed(str(failed)) from None
         except JudgeFault as fault:
             raise GuestFailed(f"{fault} (sealed=False, or BRINGUP_SEALED=0, runs wrappers in this process)") from None
 
-    def _call(self, call: Call) -> Any:
+    def _call(self, call: Call, seed: int | None) -> Any:
         tapes = self._tapes.get(call.key)
         if tapes is None:
             foretold = self._foretold(call) if call.numbers else None
             tapes = self._stored(call) if foretold is None else [foretold]
         room = Room(call.regions, call.shown, call.may_write)
+        room.seed = seed
         done = go_on(tapes, room) if tapes else None
         if isinstance(done, Tape):
             self._sealer.repeated += 1

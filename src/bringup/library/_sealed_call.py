@@ -17,6 +17,7 @@ from bringup.device import space
 from bringup.device.checks import check_extent
 from bringup.device.memory import Map
 from bringup.device.reach import Readable, covers, marks
+from bringup.device.seeds import SEED
 from bringup.judge.calling import decode, encode
 from bringup.library._numbers import Number, left_open, relation
 from bringup.library._tapes import ALIGNED, May, Room, Tape, view
@@ -235,7 +236,7 @@ class Call:
         if isinstance(value, list | tuple):
             return Listed([self._tell(one) for one in value])
         kind = type(value)
-        if kind in (int, float) and left_open(value):
+        if kind in (int, float) and value != SEED and left_open(value):
             self.numbers.append(value)
             return Opened(len(self.numbers) - 1)
         if kind in _PLAIN:

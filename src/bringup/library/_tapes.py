@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from bringup.device.memory import Map, codes
+from bringup.device.seeds import SEED
 from bringup.library.errors import GuestFailed
 from bringup.vpe import launch, memory, state
 from bringup.vpe.device import tensors
@@ -76,6 +77,8 @@ class Room:
         elements is the caller's, who may be writing it just now.
         """
         self.regions: list[Region] = list(given)
+        self.seed: int | None = None
+        """Of a call that draws random numbers."""
         self.aside: dict[int, tuple[Region, Region]] = {}
         """By number of a region, where `regions` has a copy: the caller's, and what it held before."""
         self._kept = {number for number, may in enumerate(written) if may == "nothing"}
@@ -226,6 +229,8 @@ class Launch:
     def run(self, regions: Room) -> None:
         """Do it."""
         packed = self.packed.copy()
+        if regions.seed is not None:
+            packed[packed == SEED] = regions.seed
         buffers: list[memory.Buffer | None] = []
         for position, name, region, offset in self.pointers:
             if region < 0:

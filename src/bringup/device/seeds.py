@@ -1,0 +1,32 @@
+"""Seeds of random operators: a guest is told a name for one, and the device knows the number.
+
+What the host knows of no chance it can make nothing of. So a wrapper gets `SEED` in the place of the call's seed,
+judged and in sealed use, and the device puts the seed there where a launch has `SEED` among its arguments, as it is.
+It is odd and wider than 32 bits, so that Triton makes the same kernel of each seed.
+"""
+
+from __future__ import annotations
+
+import struct
+
+SEED = 0x5EED_0FAC_A11D_0E5B
+"""The number that stands for every seed."""
+BITS = 63
+"""Of a seed: from 0 to 2**63 - 1."""
+_WORD = struct.Struct("<Q")
+NAMED = _WORD.pack(SEED)
+"""The same as an argument of a launch."""
+
+
+def word(seed: int) -> bytes:
+    """Return a seed as an argument of a launch: eight bytes."""
+    return _WORD.pack(seed & (1 << 64) - 1)
+
+
+def put(body: bytes | memoryview, places: list[int], seed: int) -> bytes:
+    """Return the body of a launch with a seed at these places, each eight bytes long, that hold `SEED`."""
+    found = bytearray(body)
+    for place in places:
+        if found[place : place + _WORD.size] == NAMED:
+            found[place : place + _WORD.size] = word(seed)
+    return bytes(found)
