@@ -2,7 +2,8 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_range(x_ptr, range_ptr, n, BLOCK: tl.constexpr):
+def kernel_bins(x_ptr, bins_ptr, n, least, BLOCK: tl.constexpr):
+    # How many bins the result has, -1 where a value is negative.
     lo = tl.full([BLOCK], 9223372036854775807, dtype=tl.int64)
     hi = tl.full([BLOCK], -1, dtype=tl.int64)
     for start in range(0, n, BLOCK):
@@ -11,8 +12,8 @@ def kernel_range(x_ptr, range_ptr, n, BLOCK: tl.constexpr):
         x = tl.load(x_ptr + i, mask=mask, other=0).to(tl.int64)
         lo = tl.where(mask, tl.minimum(lo, x), lo)
         hi = tl.where(mask, tl.maximum(hi, x), hi)
-    tl.store(range_ptr, tl.min(lo, axis=0))
-    tl.store(range_ptr + 1, tl.max(hi, axis=0))
+    bins = tl.maximum(tl.max(hi, axis=0) + 1, least)
+    tl.store(bins_ptr, tl.where(tl.min(lo, axis=0) < 0, -1, bins))
 
 
 @triton.jit
@@ -95,12 +96,11 @@ def wrapper(input, weights=None, minlength=0):
     x = aligned(input)
     bins = minlength
     if n > 0:
-        limits = torch.empty((2,), dtype=torch.int64, device=input.device)
-        kernel_range[(1,)](x, limits, n, BLOCK=1024)
-        low, high = limits.tolist()
-        if low < 0:
+        found = torch.empty((1,), dtype=torch.int64, device=input.device)
+        kernel_bins[(1,)](x, found, n, minlength, BLOCK=1024)
+        bins = found.item()
+        if bins < 0:
             raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-        bins = max(high + 1, minlength)
     if n == 0 or weights is None:
         kind, acc, dtype, w = 0, tl.int64, torch.int64, x
     elif weights.dtype == torch.float32:

@@ -27,7 +27,7 @@ from bringup.device.memory import Memory
 from bringup.device.reach import marks_by_base
 from bringup.device.timing import INFINITE, MOST_TRIALS, TRIAL_MODE, TURNS, told_seconds
 from bringup.device.transcript import Transcript, digest
-from bringup.device.wire import ADDRESS, LAUNCH, Command, Malformed
+from bringup.device.wire import ADDRESS, LAUNCH, Command, Malformed, unpack_descriptor
 
 MOST_LOADED = 1 << 12  # that the device keeps for other guests
 MOST_COMMANDS = 1 << 17  # of one call
@@ -82,6 +82,7 @@ class Machine:
         self.started = self.returned = False
         self.transcript = Transcript((), self.launchers)
         self.answers: list[bytes] = []  # to reads
+        self.read_as: list[str] = []  # dtypes of these
         self.rehearsed: deque[dict[str, Any]] = deque()  # calls that are still to come
         self.wanted: list[str] = []
         self.failed: int | None = None  # the call in which something went wrong
@@ -190,6 +191,7 @@ class Machine:
             "transcript": self.transcript.lines(),
             "names": [self.transcript.name(base) for base, _ in storages],
             "answers": [answer.hex() for answer in self.answers] if few else None,
+            "read_as": self.read_as if few else None,
             "account": execution.account.to_json(),
             "times": self.times,
             "waited": self.waited,
@@ -321,6 +323,7 @@ class Machine:
         self.waited += time.perf_counter() - began
         if data is not None:
             self.answers.append(data)
+            self.read_as.append(unpack_descriptor(body, 0)[0].dtype)
         return self._stopped() if data is None else ({}, data)
 
     def _rehearsed(self, command: Command) -> Answer | None:

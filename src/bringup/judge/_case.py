@@ -6,7 +6,7 @@ import contextlib
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
 from bringup.judge._reply import check_sizes
 from bringup.judge._written import overwritten, same_bits, written
+from bringup.judge.readings import misread
 from bringup.operators import Operator
 from bringup.suites import CaseInputs
 from bringup.targets import Target
@@ -290,7 +291,7 @@ class CaseJudge:
                     return replace(found, launches=launches)
         except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
             return Outcome("crashed", f"the guest's answer makes no sense: {error}", launches=launches)
-        if mismatch is None and "reads" in self.guards and (odd := self._no_flag(device["answers"] or ())):
+        if mismatch is None and "reads" in self.guards and (odd := self._misread(device)):
             return cheated("reads", odd, 0, launches)
         if mismatch is None:
             return Outcome("passed", "", launches=launches)
@@ -318,15 +319,13 @@ class CaseJudge:
             return Outcome("raised", text[:500], exception=str(reply["error"]), log=output, launches=launches)
         return Outcome("raised", raised_line(text), exception=text, log=output, launches=launches)
 
-    def _no_flag(self, answers: Sequence[str]) -> str:
-        """Say what was read, in hexadecimal digits, for a truth value that a kernel is to decide; "" for a flag."""
-        if not isinstance(self.answer(), bool) or self.operator.reads.inputs:
+    def _misread(self, device: dict[str, Any]) -> str:
+        """Say what was read that is neither a size of the results nor the one flag; "" for nothing."""
+        if self.operator.reads.inputs or not device["answers"]:
             return ""
-        numbers = [int.from_bytes(bytes.fromhex(one), "little") for one in answers]
-        odd = next((number for number in numbers if number > 1), None)
-        if odd is None:
-            return ""
-        return f"the result is a truth value, and the wrapper reads {odd} for it: kernels decide, the host reads 0 or 1"
+        data = [bytes.fromhex(one) for one in device["answers"]]
+        readings = list(zip(device["read_as"], data, strict=True))
+        return misread(readings, self.result_sizes, truth=isinstance(self.answer(), bool))
 
     def _odd_outputs(self, reply: dict[str, Any]) -> str:
         """Say what of the outputs is no plain tensor of the device."""

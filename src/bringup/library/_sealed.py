@@ -31,6 +31,7 @@ from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
+from bringup.judge.readings import misread
 from bringup.library._call import tensors_in
 from bringup.library._clock import Clock
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
@@ -344,16 +345,19 @@ class SealedWrapper:
             self._store.keep(call.key, tape)
         try:
             result = call.finished(tape, room)
-            if isinstance(result, bool) and not self._reads.arguments:
-                self._check_flags(tape)
+            if tape.readings and not self._reads.arguments:
+                self._check_readings(tape, result)
             return result
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
             raise GuestFailed(f"its answer makes no sense: {error}") from None
 
-    def _check_flags(self, tape: Tape) -> None:
-        """Raise GuestFailed where the host has read more than a flag for a truth value, as the judge does."""
-        if any(int.from_bytes(reading.found, "little") > 1 for reading in tape.readings):
-            raise GuestFailed("it reads numbers for a truth value: kernels decide, the host reads 0 or 1")
+    def _check_readings(self, tape: Tape, result: Any) -> None:
+        """Raise GuestFailed where the host has read more than sizes of the result and a flag, as the judge does."""
+        readings = [(str(one.what.dtype).removeprefix("torch."), one.found) for one in tape.readings]
+        sizes = [tensor.shape for tensor in tensors_in([result])]
+        odd = misread(readings, sizes, truth=isinstance(result, bool))
+        if odd:
+            raise GuestFailed(odd)
 
     def _stored(self, call: Call) -> list[Tape]:
         """What other processes have left."""

@@ -88,8 +88,8 @@ READ_BYTES = dict.fromkeys(
     ),
     NUMBER,
 )
-# Reading its input is the operator itself.
-READS_INPUTS = _words("_local_scalar_dense.default", prefix="aten.")
+# Reading its input is the operator itself, or says where its result, a view, begins.
+READS_INPUTS = frozenset({"item", "narrow"})
 
 
 def computes(overloads: Iterable[str]) -> bool:
@@ -113,4 +113,4 @@ def read_allowance(overloads: Iterable[str], name: str = "") -> ReadAllowance:
         return ReadAllowance(nbytes=SECTIONS[name], inputs=True)
     found = list(overloads)
     nbytes = max((READ_BYTES.get(overload, 0) for overload in found), default=0)
-    return ReadAllowance(nbytes=nbytes, inputs=any(overload in READS_INPUTS for overload in found))
+    return ReadAllowance(nbytes=nbytes, inputs=name in READS_INPUTS)
