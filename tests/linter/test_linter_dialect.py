@@ -11,7 +11,7 @@ from bringup.dialect import Dialect, load_dialect, load_examples
 from bringup.errors import ConfigError
 from bringup.linter import Context, Rule, lint, rules_for
 from bringup.linter._kernel import _WITHOUT_FUNCTION
-from bringup.suites._aten import NO_KERNEL, READ_BYTES, READS_INPUTS
+from bringup.suites._aten import NO_KERNEL, READ_BYTES
 
 DIALECT = load_dialect("triton")
 
@@ -90,7 +90,7 @@ def test_nothing_that_computes_or_moves_is_allowed() -> None:
 def test_overload_tables_name_real_overloads() -> None:
     import torch
 
-    for name in NO_KERNEL | set(READ_BYTES) | READS_INPUTS:
+    for name in NO_KERNEL | set(READ_BYTES):
         _, _, rest = name.partition(".")
         packet, _, overload = rest.rpartition(".")
         if packet != "contiguous":  # composite: it exists as a packet, and no overload of it is ever dispatched
