@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import struct
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from wall_rig import Bench, Rig, bytes_of, flat, gone, of, output, request
+from wall_rig import Bench, Ended, Rig, bytes_of, flat, gone, of, output, request
 
 from bringup.device import space
 from bringup.device.choices import text_bytes
 from bringup.device.tape import digest_of, unpack
+from bringup.device.timing import TOLD
 from bringup.device.wire import DTYPES, HEAD, Command, Descriptor
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
@@ -501,10 +503,28 @@ def test_nothing_runs_before_the_wrapper_has_returned(bench: Bench) -> None:
         assert bench.end().error["kind"] == ("fault" if allowed else "rule")
 
 
-def test_what_is_timed_says_nothing_of_data_and_leaves_nothing_behind(bench: Bench) -> None:
-    times = []
+def test_a_guest_is_told_the_same_time_of_everything_and_nothing_is_left_behind(bench: Bench) -> None:
     for many in (1.0, 1000.0):
         x, y = bench.begin(torch.tensor([many]), torch.zeros(16), profile=True)
+        number = bench.kernel(request("kernel_counts"))["number"]
+        bench.command(Command.MARK)
+        for _ in range(2):
+            bench.launch(number, (1, 1, 1), (x, x), (y, y), 0)
+        assert bench.ask(Command.TIME)[0]["seconds"] == TOLD
+        bench.command(Command.MARK)
+        assert bench.ask(Command.TIME)[0]["seconds"] == TOLD
+        bench.launch(number, (1, 1, 1), (x, x), (y, y), 0)
+        ended = bench.end((y, 64))
+        assert not ended.error
+        assert floats(ended.data[0]).tolist() == [many] * 16
+        assert ended.account["launches"] == 1
+        assert len(ended.header["counters"]) == 1
+
+
+def test_a_clock_says_nothing_of_data(bench: Bench) -> None:
+    times = []
+    for many in (1.0, 1000.0):
+        x, y = bench.begin(torch.tensor([many]), torch.zeros(16), clock=True)
         number = bench.kernel(request("kernel_counts"))["number"]
         bench.copy(flat(y, "float32", 16), flat(bench.alloc(64), "float32", 16))
         bench.command(Command.MARK)
@@ -514,26 +534,67 @@ def test_what_is_timed_says_nothing_of_data_and_leaves_nothing_behind(bench: Ben
         bench.command(Command.MARK)
         assert bench.ask(Command.TIME)[0]["seconds"] == 0
         bench.launch(number, (1, 1, 1), (x, x), (y, y), 0)
-        ended = bench.end((y, 64))
-        assert not ended.error
-        assert floats(ended.data[0]).tolist() == [many] * 16
-        assert ended.account["launches"] == 1
-        assert ended.header["times"] == [times[-1], 0.0]
-        assert len(ended.header["counters"]) == 1
+        assert not bench.end((y, 64)).error
     assert times[0] == times[1] > 0
 
 
-def test_a_rehearsal_of_what_fails_takes_forever_and_is_no_fault(bench: Bench) -> None:
-    (x,) = bench.begin(NUMBERS + 1)
+@pytest.mark.parametrize("mode", [{}, {"timed": True}, {"clock": True}], ids=["judged", "timed", "clock"])
+def test_a_trial_of_what_fails_takes_forever_and_is_no_fault(bench: Bench, mode: dict[str, bool]) -> None:
+    (x,) = bench.begin(NUMBERS + 1, **mode)
     y = bench.alloc(64)
     number = bench.kernel(request("kernel_needs_values"))["number"]
     bench.command(Command.MARK)
     bench.launch(number, (1, 1, 1), (x, x), (y, y), 0)
-    assert bench.ask(Command.TIME)[0]["seconds"] == float("inf")
+    assert bench.ask(Command.TIME)[0]["seconds"] == (float("inf") if "clock" in mode else TOLD)
     bench.launch(number, (1, 1, 1), (x, x), (y, y), 0)
     ended = bench.end((y, 64))
     assert not ended.error
     assert floats(ended.data[0]).tolist() == list(range(1, 17))
+
+
+def tried(bench: Bench, grids: tuple[int, ...], launched: int = 3, **mode: Any) -> Ended:
+    """A call that tries a kernel on grids, and launches it on one of these or another."""
+    (x,) = bench.begin(NUMBERS, **mode)
+    y = bench.alloc(132)
+    number = 0
+    for grid in grids:
+        bench.command(Command.MARK)
+        number = number or bench.kernel(request("kernel_double"))["number"]
+        bench.launch(number, (grid, 1, 1), (x, x), (y, y), 33)
+        assert bench.ask(Command.TIME)[0]["seconds"] == TOLD
+    bench.launch(number, (launched, 1, 1), (x, x), (y, y), 33)
+    ended = bench.end((y, 132))
+    assert not ended.error
+    return ended
+
+
+def doubled(ended: Ended) -> int:
+    """How many numbers a kernel has doubled: 16 a program."""
+    return int((floats(ended.data[0]) == NUMBERS * 2).sum())
+
+
+def test_what_is_tried_with_the_same_arguments_may_run_instead(bench: Bench) -> None:
+    found = [doubled(tried(bench, (3, 1, 2, 3), choice=choice)) for choice in range(6)]
+    assert found == [33, 16, 32, 33, 16, 32]
+
+
+def test_where_times_are_taken_the_fastest_runs(bench: Bench) -> None:
+    # As many programs as the chip has cores run at once.
+    assert doubled(tried(bench, (1000, 1, 500), 1000, timed=True)) == 16
+
+
+@pytest.mark.parametrize(("grids", "launched"), [((3,), 3), ((1, 2), 3), ((), 3)])
+def test_what_was_not_tried_has_no_alternative(bench: Bench, grids: tuple[int, ...], launched: int) -> None:
+    if grids:
+        assert doubled(tried(bench, grids, launched, choice=1)) == 33
+
+
+def test_a_transcript_has_the_alternatives_and_nothing_of_the_choice(bench: Bench) -> None:
+    first, other = (tried(bench, (3, 1), choice=choice).header["transcript"] for choice in (0, 1))
+    assert first == other
+    assert first[-1].count(" or kernel_double<") == 1
+    assert tried(bench, (3, 2)).header["transcript"] != first
+    assert tried(bench, (3,)).header["transcript"] != first
 
 
 def test_no_result_is_made_of_what_is_timed(bench: Bench) -> None:
@@ -623,8 +684,8 @@ def test_a_time_of_what_has_not_begun_breaks_a_rule(bench: Bench, commands: list
     assert "has not begun" in bench.end().error["text"]
 
 
-def test_no_time_is_told_once_data_were_read(bench: Bench) -> None:
-    (x,) = bench.begin(NUMBERS, read_bytes=16, read_inputs=True)
+def test_a_clock_stands_still_once_data_were_read(bench: Bench) -> None:
+    (x,) = bench.begin(NUMBERS, read_bytes=16, read_inputs=True, clock=True)
     assert bench.read(flat(x, "float32", 1))[1] == bytes_of(NUMBERS[:1])
     bench.command(Command.MARK)
     number = bench.kernel(request("kernel_double"))["number"]

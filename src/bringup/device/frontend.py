@@ -23,6 +23,7 @@ from triton.compiler.code_generator import CodeGenerator
 from triton.compiler.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 from triton.errors import TritonError
+from triton.runtime.autotuner import Autotuner
 from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 
@@ -83,6 +84,7 @@ class FrontEnd:
             with contextlib.suppress(Exception):
                 self.backend(target).parse_options({}).hash()
         _refuse_recursion()
+        _choose_anew()
         knobs.runtime.jit_cache_hook = self._note
 
     def _note(self, *, fn: Any, **_: Any) -> bool:
@@ -149,6 +151,21 @@ def _refuse_recursion() -> None:
 
     call.refuses_recursion = True  # type: ignore[attr-defined]
     CodeGenerator.call_JitFunction = call
+
+
+def _choose_anew() -> None:
+    """Have a tuner try its configurations in every call: which one runs is the device's choice each time."""
+    real = Autotuner.run
+    if hasattr(real, "chooses_anew"):
+        return
+
+    @functools.wraps(real)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self.cache.clear()
+        return real(self, *args, **kwargs)
+
+    run.chooses_anew = True  # type: ignore[attr-defined]
+    Autotuner.run = run
 
 
 def _ttir(backend: Any, target: GPUTarget, src: Any, metadata: Any) -> dict[str, Any]:
@@ -268,7 +285,7 @@ class _Driver(DriverBase):  # type: ignore[misc]
         return getattr(torch, self.frontend.name)
 
     def get_benchmarker(self) -> Any:
-        """The device's own time, which does not depend on any data."""
+        """What tries something: the device measures it, and tells the same time of everything."""
         return self._benchmark
 
     def _benchmark(self, call: Callable[[], Any], *, quantiles: Any = None, **_: Any) -> Any:

@@ -3,7 +3,8 @@
 Commands of a call are kept until its wrapper has returned; only then do the inputs come into memory and the commands
 run (`execution`). So nothing that a guest can see or time depends on data: there are none while it works. Two things
 cannot wait. A read, where the operator's rules allow one, runs what came before it. A tuner's question how long some
-launches take is answered by a trial: they run on inputs that are zeros, and are forgotten. No result is made of them.
+launches take is answered at once, and always alike (`timing`); where the device is to choose by times, they are tried
+on inputs that are zeros, and forgotten. No result is made of them.
 
 A whole call may be rehearsed, too: then there are no inputs and nothing runs. What the wrapper asks for is noted, and a
 read is answered with what another call's was.
@@ -25,7 +26,18 @@ from bringup.device.engine import FENCE, Engine, Fault, Kernel
 from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
 from bringup.device.memory import Memory
 from bringup.device.reach import marks_by_base
-from bringup.device.timing import INFINITE, MOST_TRIALS, TRIAL_MODE, TURNS, told_seconds
+from bringup.device.timing import (
+    INFINITE,
+    MOST_MARKS,
+    MOST_TRIALS,
+    TOLD,
+    TRIAL_MODE,
+    TURNS,
+    Choice,
+    Trials,
+    fastest,
+    told_seconds,
+)
 from bringup.device.transcript import Transcript, digest
 from bringup.device.wire import ADDRESS, LAUNCH, Command, Malformed, unpack_descriptor
 
@@ -33,8 +45,6 @@ MOST_LOADED = 1 << 12  # that the device keeps for other guests
 MOST_COMMANDS = 1 << 17  # of one call
 MOST_QUEUED = 256 << 20  # bytes of one call's commands
 MOST_CHECKED = 16 << 20  # bytes of one call's kernels for other toolchains: the answer to the referee holds them
-UNKNOWN = 2e-5  # seconds that something takes in a rehearsal, where no call was told a time before
-MOST_MARKS = 8  # a tuner may time what tunes itself
 MOST_ANSWERED = 1 << 12  # bytes of a call's reads that are kept
 TEXT = ("text", "source", "options")  # what a compiler sees of a kernel
 Answer = tuple[dict[str, Any], bytes]
@@ -66,7 +76,6 @@ class Machine:
         self.registered = 0  # kernels since a call has ended last
         self.in_call = False
         self.before: dict[str, Any] | None = None  # what went wrong outside of a call
-        self.latest = UNKNOWN  # seconds that a call was told last
         self._open({})
 
     def _open(self, mode: dict[str, Any], inputs: Sequence[tuple[int, memoryview]] = ()) -> None:
@@ -74,7 +83,7 @@ class Machine:
         self.queue: list[tuple[Command, bytes]] = []
         self.queued = 0  # bytes
         self.marks: list[int] = []  # commands that were queued where something that is only timed began
-        self.times: list[float] = []  # that were asked for, in seconds
+        self.trials = Trials()
         self.waited = 0.0  # seconds that the guest has waited for the device
         self.also: list[dict[str, Any]] = []
         self.checked = 0  # bytes of these
@@ -125,8 +134,8 @@ class Machine:
     def rehearse(self, calls: Sequence[dict[str, Any]]) -> None:
         """Open calls that are only rehearsed, one after the other.
 
-        Each says where its inputs are meant to lie (`bases`, `sizes`), what its reads and its questions for times are
-        answered with (`answers`, `times`) and the digest of the lines that it must ask for (`wanted`).
+        Each says where its inputs are meant to lie (`bases`, `sizes`), what its reads are answered with (`answers`) and
+        the digest of the lines that it must ask for (`wanted`).
         """
         self.memory.clear()
         self._open({})
@@ -136,13 +145,12 @@ class Machine:
         self._next_rehearsal()
 
     def _next_rehearsal(self) -> None:
-        self.marks, self.asked = [], {}
+        self.marks, self.asked, self.trials = [], {}, Trials()
         if self.rehearsed:
             call = self.rehearsed.popleft()
             self.transcript = Transcript(zip(call["bases"], call["sizes"], strict=True), self.launchers)
             self.transcripts.append(self.transcript)
             self.answers = [bytes.fromhex(answer) for answer in call["answers"]]
-            self.times = list(call["times"])
 
     def told(self, storages: Sequence[Sequence[Sequence[int]]]) -> dict[str, Any]:
         """Close calls that were rehearsed: what each asked for, and the names of the storages that it returned.
@@ -193,7 +201,6 @@ class Machine:
             "answers": [answer.hex() for answer in self.answers] if few else None,
             "read_as": self.read_as if few else None,
             "account": execution.account.to_json(),
-            "times": self.times,
             "waited": self.waited,
             "error": execution.error,
             "printed": "".join(execution.printed)[:MOST_PRINTED],
@@ -244,8 +251,9 @@ class Machine:
                     )
                 self.also.append(request_of(body))
                 return None
+            choices = self._choices(body) if command is Command.LAUNCH else []
             if self.execution.error is None:
-                self.transcript.add(command, body)
+                self.transcript.add(command, body, choices)
             if command is Command.LAUNCH and not self.marks:
                 self.asked.pop(LAUNCH.unpack_from(body)[0], None)
             if command is Command.RETURNED and self.transcripts:
@@ -265,7 +273,7 @@ class Machine:
             if command is Command.MARK:
                 self._mark()
                 return None
-            self._enqueue(command, body)
+            self._enqueue(command, self._chosen(body, choices))
         except Malformed as error:
             self.note(Broken(STREAM, f"the guest's command {command.name} names {error}"))
         except (Broken, Fault) as error:
@@ -301,7 +309,31 @@ class Machine:
             raise Broken(STREAM, f"a command to the device ({command.name}) outside of a call of the wrapper")
         return None
 
-    def _enqueue(self, command: Command, body: memoryview) -> None:
+    def _choices(self, body: memoryview) -> list[Choice]:
+        """What may run in the place of a launch. Kernels that are among it were asked for, as any that is launched."""
+        if self.trials:
+            self.trials.launch(body)
+        found = self.trials.alternatives(body)
+        for one in found:
+            known = self.launchers.get(one.kernel)
+            if known is not None and known.digest in self.tried:
+                self.own.add(known.digest)
+                self.loaded.setdefault(known.digest, self.tried.pop(known.digest))
+        return found
+
+    def _chosen(self, body: memoryview, choices: list[Choice]) -> bytes | memoryview:
+        """A launch, or what runs in its place: the fastest where they were timed, else as the mode says."""
+        if not choices:
+            return body
+        place = fastest(choices) if self._timed else int(self.mode.get("choice", 0)) % len(choices)
+        return choices[place].of(body)
+
+    @property
+    def _timed(self) -> bool:
+        """Whether trials are timed; `clock`: and whoever sends the commands, no guest, is told."""
+        return bool(self.mode.get("timed") or self.mode.get("clock"))
+
+    def _enqueue(self, command: Command, body: bytes | memoryview) -> None:
         if self.execution.error is not None:
             return
         self.queued += len(body)
@@ -339,14 +371,14 @@ class Machine:
             self._mark()
         if command is Command.TIME:
             self._unmark()
-            # As long as in the call that this is one of, or as something took before: no call can be told by its times.
-            return {"seconds": self.times.pop(0) if self.times else self.latest}, b""
+            self._end_trial(0.0)
+            return {"seconds": TOLD}, b""
         if command is Command.READ:
             return ({}, self.answers.pop(0)) if self.answers else self._stopped()
         return None
 
     def _mark(self) -> None:
-        if len(self.marks) >= MOST_MARKS:
+        if not self.trials.mark():
             raise Broken(STREAM, f"more than {MOST_MARKS} times are asked for within each other")
         self.marks.append(len(self.queue))
 
@@ -355,31 +387,28 @@ class Machine:
             raise Broken(STREAM, "the guest asks how long something took that it has not begun")
         return self.marks.pop()
 
+    def _end_trial(self, seconds: float) -> None:
+        if not self.trials.end(seconds):
+            raise Broken(STREAM, f"the wrapper asks for times more than {MOST_TRIALS} times in a call")
+
     def _time(self) -> float:
-        """Seconds that the launches since the latest mark take; nothing since then will ever run for a result."""
+        """End a trial, nothing of which will ever run for a result; the seconds that are told."""
         mark = self._unmark()
         try:
-            return self._trial(mark)
+            seconds = self._measured(mark) if self._timed else 0.0
+            self._end_trial(seconds)
+            return seconds if self.mode.get("clock") else TOLD
         finally:
             # What was allocated there may be named later, and what was freed is gone.
             kept = [one for one in self.queue[mark:] if one[0] in (Command.ALLOC, Command.FREE)]
             self.queue[mark:] = kept
 
-    def _trial(self, mark: int) -> float:
+    def _measured(self, mark: int) -> float:
         """Seconds that the device needs for the launches since a mark, on inputs that are zeros.
 
-        0 once data have been read: then memory holds some. Infinite where the launches fail.
+        All of memory may be read and written as one likes. 0 once data have been read: then memory holds some.
+        Infinite where the launches fail.
         """
-        if len(self.times) >= MOST_TRIALS:
-            raise Broken(STREAM, f"the wrapper asks for times more than {MOST_TRIALS} times in a call")
-        seconds = self._measured(mark)
-        self.times.append(seconds)
-        if 0 < seconds < math.inf:
-            self.latest = seconds
-        return seconds
-
-    def _measured(self, mark: int) -> float:
-        """As in sealed use, to the last bit: all of memory is zeros, which may be read and written as one likes."""
         if self.started or self.execution.error is not None:
             return 0.0
         trial = Execution(self.engine, self.memory.twin(), self.launchers, {**self.mode, **TRIAL_MODE})
@@ -394,11 +423,11 @@ class Machine:
                     return math.inf
                 # Of what follows a fault it is still to be known whether these are commands.
                 failed, trial.error = failed or trial.error is not None, None
-            return math.inf if failed else min(self._timed(trial, mark) for _ in range(TURNS))
+            return math.inf if failed else min(self._seconds(trial, mark) for _ in range(TURNS))
         finally:
             trial.memory.clear()
 
-    def _timed(self, trial: Execution, mark: int) -> float:
+    def _seconds(self, trial: Execution, mark: int) -> float:
         trial.finish()
         times: list[float | None] = []
         began = time.perf_counter()

@@ -1,21 +1,100 @@
-"""What a guest is told of times: the same in the judge and in sealed use, to the last bit.
+"""What a tuner tries: the device measures and chooses, and the guest is told the same time for everything.
 
-A wrapper that could tell the two apart by a time would be right in one and not in the other.
+A guest that knows how long something takes knows more than its call says. So each trial takes `TOLD` seconds, as it is
+told, wherever it runs; a tuner that asks Triton for a choice gets its first configuration that compiles. When it then
+launches that one, the launches that it has tried with the same arguments are alternatives, and the device runs
+whichever it likes: in the judge one that is drawn, so that all are judged; in use, and where times are taken, the
+fastest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from bringup.device.wire import LAUNCH
+
+TOLD = 2e-5  # seconds
 TURNS = 3  # that launches are timed in a trial, of which the shortest counts
-MOST_TRIALS = 1 << 10  # of one call
+MOST_TRIALS = 1 << 13  # of one call
+MOST_MARKS = 8  # a tuner may try what tunes itself
 INFINITE = ("fault", "launch", "time")  # kinds of faults of the launches that are timed, which a tuner may pass over
 # In a trial all memory holds zeros that may be read and written, and rules on what a call does are not asked.
 TRIAL_MODE: dict[str, Any] = {
     "profile": True, "order": None, "tape": None, "host_bytes": None, "uploaded_bytes": None,
     "marks": {}, "written": None, "gaps": {}, "arguments": None, "results": [],
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A launch that was tried."""
+
+    kernel: int
+    """Its number."""
+    grid: tuple[int, int, int]
+    seconds: float = 0.0
+    """Of the trial, where it was timed."""
+
+    def of(self, body: bytes | memoryview) -> bytes:
+        """Return another launch's body with this kernel and grid in their place."""
+        _, _, _, _, line, count = LAUNCH.unpack_from(body)
+        return LAUNCH.pack(self.kernel, *self.grid, line, count) + bytes(body[LAUNCH.size :])
+
+
+class Trials:
+    """What one call has tried."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._open: list[list[bytes]] = []  # launches since each mark
+        self._known: dict[bytes, list[Choice]] = {}  # by arguments
+
+    def __bool__(self) -> bool:
+        """Whether something is being tried just now."""
+        return bool(self._open)
+
+    def mark(self) -> bool:
+        """Begin a trial; False where there are too many within each other."""
+        self._open.append([])
+        return len(self._open) <= MOST_MARKS
+
+    def launch(self, body: bytes | memoryview) -> None:
+        """Note a launch of the trial that was begun last."""
+        self._open[-1].append(bytes(body))
+
+    def end(self, seconds: float = 0.0) -> bool:
+        """End the trial that was begun last; False where none was, or where there are too many."""
+        if not self._open:
+            return False
+        launched = self._open.pop()
+        self.count += 1
+        if len(launched) == 1 and len(launched[0]) >= LAUNCH.size:
+            made = _choice(launched[0], seconds)
+            known = self._known.setdefault(launched[0][LAUNCH.size :], [])
+            if all((one.kernel, one.grid) != (made.kernel, made.grid) for one in known):
+                known.append(made)
+        return self.count <= MOST_TRIALS
+
+    def alternatives(self, body: bytes | memoryview) -> list[Choice]:
+        """Return what may be run in the place of a launch, that itself first; empty where nothing else may."""
+        if self._open or len(body) < LAUNCH.size:
+            return []
+        known = self._known.get(bytes(body[LAUNCH.size :]), [])
+        asked = _choice(bytes(body), 0.0)
+        own = [one for one in known if (one.kernel, one.grid) == (asked.kernel, asked.grid)]
+        return [*own, *(one for one in known if one is not own[0])] if own and len(known) > 1 else []
+
+
+def fastest(choices: list[Choice]) -> int:
+    """Return which of them took least; of several the first."""
+    return min(range(len(choices)), key=lambda place: choices[place].seconds)
+
+
+def _choice(body: bytes, seconds: float) -> Choice:
+    kernel, first, second, third, _, _ = LAUNCH.unpack_from(body)
+    return Choice(kernel, (first, second, third), seconds)
 
 
 def told_seconds(microseconds: Iterable[float]) -> float:

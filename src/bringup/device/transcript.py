@@ -2,9 +2,10 @@
 
 A call has no data to work with, so what it asks for is a function of its metadata: sizes, strides, dtypes, numbers. The
 text leaves out what says nothing about results: numbers of kernels and when they were compiled, when memory was freed,
-lines, and launches that were only timed, of which no result is made. Memory is named in the order in which it is first
-used, where a command names memory. A number that happens to be an address is a number like any other: no kernel makes a
-pointer of one, so whoever hands one to a kernel wants its bits, and two calls whose bits differ are not the same.
+lines, and launches that were only tried; of a launch it has what the device may run in its place. Memory is named in
+the order in which it is first used, where a command names memory. A number that happens to be an address is a number
+like any other: no kernel makes a pointer of one, so whoever hands one to a kernel wants its bits, and two calls whose
+bits differ are not the same.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bringup.device.wire import ALLOCATION, LAUNCH, POINTER, Command, Descriptor
 
 if TYPE_CHECKING:
     from bringup.device.execution import Launcher
+    from bringup.device.timing import Choice
 
 MOST_LINES = 1 << 11  # that are told one by one; of the rest there is a digest
 MOST_CHARACTERS = 1 << 22  # of these lines
@@ -63,8 +65,8 @@ class Transcript:
         """The name of the storage that begins at an address, as results say it."""
         return self._name(base) if base in self._sizes else "memory of nobody" if base else "nothing"
 
-    def add(self, command: Command, body: bytes | memoryview) -> None:
-        """Note a command."""
+    def add(self, command: Command, body: bytes | memoryview, choices: Sequence[Choice] = ()) -> None:
+        """Note a command; `choices`: of a launch, itself first, what may run in its place."""
         if command is Command.MARK:
             rest = self._rest.copy(), self._more
             self._marked.append((len(self._lines), *rest, self._named, dict(self._names)))
@@ -73,6 +75,7 @@ class Transcript:
         elif command in _WORDS:
             try:
                 line = _WORDS[command](self, memoryview(body))
+                line += "".join(f" or {self._kernel(one)}" for one in choices[1:])
             except (struct.error, Malformed, ValueError, IndexError, OverflowError) as error:
                 line = f"{command.name} that makes no sense: {error}"
             if line:
@@ -156,7 +159,15 @@ class Transcript:
                 value = str(scalar) if kind[0] in "iu" else f"{scalar:#x}"
                 at += _WORD.size
             words.append(f"{name}={value}")
-        return f"launch {launcher.kernel.name}<{launcher.digest[:SHORT]}> {'x'.join(map(str, grid))} {' '.join(words)}"
+        return f"launch {_named(launcher, grid)} {' '.join(words)}"
+
+    def _kernel(self, choice: Choice) -> str:
+        launcher = self._launchers.get(choice.kernel)
+        return "a kernel that there is not" if launcher is None else _named(launcher, choice.grid)
+
+
+def _named(launcher: Launcher, grid: Sequence[int]) -> str:
+    return f"{launcher.kernel.name}<{launcher.digest[:SHORT]}> {'x'.join(map(str, grid))}"
 
 
 _WORDS = {

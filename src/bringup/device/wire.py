@@ -34,7 +34,7 @@ class Command(IntEnum):
     MARK = 9
     """what the next `TIME` is asked about begins here"""
     TIME = 10
-    """answered with the seconds that the device needs for the launches since the mark"""
+    """what has begun with the latest mark was a trial: answered with seconds, which are always the same"""
     RETURNED = 11
     """the wrapper has returned: of calls that are rehearsed, several come in a row"""
 

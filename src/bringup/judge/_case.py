@@ -61,8 +61,6 @@ class Asked:
     """All of it as text, line by line, and what was returned: `bringup.device.transcript`."""
     answers: tuple[str, ...] | None = ()
     """What reads were answered with, in hexadecimal digits; None where that is too much to keep."""
-    times: tuple[float, ...] = ()
-    """How long some launches take, in seconds, where it asked for that."""
 
 
 ROOM_TIMES, ROOM_BYTES = 2, 1 << 16  # of what a result needs: what its memory may be larger by

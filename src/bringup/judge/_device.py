@@ -80,8 +80,8 @@ class Device:
         return [int(base) for base in header["bases"]]
 
     def begin_zeros(self, sizes: Sequence[int], bases: Sequence[int], deadline: float) -> None:
-        """Open a call whose inputs hold zeros and lie at these addresses: nobody asks for its results."""
-        self._send({"do": "begin", "mode": {}, "sizes": list(sizes), "bases": list(bases)}, (), deadline)
+        """Open a call whose inputs hold zeros and lie at these addresses: it is asked for times alone."""
+        self._send({"do": "begin", "mode": {"clock": True}, "sizes": list(sizes), "bases": list(bases)}, (), deadline)
         self._receive(deadline)
 
     def end(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import os
 import re
@@ -47,6 +48,7 @@ class Exchange:
         self.phases = Phases()
         self.runner: Guest | None = None
         self._reads = bool(read_allowance(job.operator).nbytes)
+        self._choices = itertools.count()  # which of a launch's alternatives runs: each has its turn
         self.latest = Asked()
         self.reply: dict[str, Any] = {}  # the guest's latest
         self.reached = space.MIDDLE  # up to where the inputs of this guest's calls lay
@@ -83,7 +85,7 @@ class Exchange:
             if self.runner is None:
                 with self.phases("start"):
                     self._start()
-            mode = {**self.mode(case), **mode}
+            mode = {"choice": next(self._choices), **self.mode(case), **mode}
             with self.phases("calls"):
                 outcome = self._exchange(case, mode, request, payloads, seconds)
         except DeviceLost as lost:
@@ -132,9 +134,7 @@ class Exchange:
         self.launches += int(done["account"]["launches"])
         told = (*done["transcript"], ending(reply, done["names"]))
         answers = None if done["answers"] is None else tuple(done["answers"])
-        self.latest = Asked(
-            done["account"], tuple(done["counters"]), tuple(request["bases"]), told, answers, tuple(done["times"])
-        )
+        self.latest = Asked(done["account"], tuple(done["counters"]), tuple(request["bases"]), told, answers)
         self.reply = reply
         self.counters += [{"case": str(case.inputs.case), **counted} for counted in done["counters"]]
         broken = (done["error"] or {}).get("kind") in ("rule", "fault", "time")

@@ -78,7 +78,9 @@ class Judging:
             for done, inputs in enumerate(cases, 1):
                 began = time.monotonic()
                 case = self.case(inputs)
-                outcome = self.exchange.call(case, {"tape": self._about(inputs)} if self.assignment.tapes else {})
+                outcome = self.exchange.call(
+                    case, {"tape": self._about(inputs), "timed": True} if self.assignment.tapes else {}
+                )
                 if outcome.kind == "passed":
                     self.passed[inputs.case.dtype] = self.passed.get(inputs.case.dtype, 0) + 1
                     case.launches = outcome.launches

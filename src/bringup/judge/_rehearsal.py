@@ -29,11 +29,11 @@ ALIGNED = 128  # bytes: who chooses a kernel by the alignment of an address must
 
 
 class Wanted:
-    """What a rehearsed call must ask for, and the answers to its reads, and the times, with which it must."""
+    """What a rehearsed call must ask for, and the answers to its reads with which it must."""
 
-    def __init__(self, transcript: Sequence[str], answers: Sequence[str], times: Sequence[float] = ()) -> None:
+    def __init__(self, transcript: Sequence[str], answers: Sequence[str]) -> None:
         """`transcript`: lines, the last of which says how the call ends; `answers` in hexadecimal digits."""
-        self.transcript, self.answers, self.times = tuple(transcript), tuple(answers), tuple(times)
+        self.transcript, self.answers = tuple(transcript), tuple(answers)
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
@@ -101,7 +101,7 @@ class RehearsedCall:
         """What the device must know."""
         return {
             "bases": list(self.bases), "sizes": list(self.sizes), "answers": list(self.wanted.answers),
-            "times": list(self.wanted.times), "wanted": self.wanted.digest,
+            "wanted": self.wanted.digest,
         }  # fmt: skip
 
 

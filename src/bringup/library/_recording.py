@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +26,7 @@ from bringup.device.checks import (
     unpack_upload,
 )
 from bringup.device.engine import Kernel
-from bringup.device.timing import MOST_TRIALS
+from bringup.device.timing import MOST_MARKS, MOST_TRIALS, TOLD, Choice, Trials, fastest
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
 from bringup.judge.calling import Answer, Caller
 from bringup.library._clock import Clock, Followed
@@ -34,6 +34,7 @@ from bringup.library._numbers import differing
 from bringup.library._tapes import (
     WORD,
     Allocate,
+    Alternative,
     Begun,
     Copy,
     Free,
@@ -119,8 +120,7 @@ class _Launcher:
 class Recorder:
     """Takes the commands of one call, and does them when the wrapper has returned, or wants to read. See `Device`.
 
-    Without a room it does nothing: the wrapper reads what another call of the kind has read, and is told the times
-    that it was told.
+    Without a room it does nothing: the wrapper reads what another call of the kind has read.
     """
 
     given: Sequence[int]
@@ -137,20 +137,17 @@ class Recorder:
     """What was done of the call; this wrapper's steps begin with that."""
     steps: list[Step] = field(default_factory=list)
     error: str = ""
-    times: list[float] = field(default_factory=list)
-    """What it was told when it asked how long launches take; without a room, what it shall be told."""
     answers: Sequence[bytes] = ()
     """Without a room: what it reads."""
     clock: Clock | None = None
-    """What times launches, where there is a room."""
+    """What times launches that are tried, where there is a room."""
     launchers: dict[int, _Launcher] = field(default_factory=dict)
     """Kernels that this guest has been given a number of, in earlier calls too."""
 
     def __post_init__(self) -> None:
         self._done = 0 if self.begun is None else len(self.begun.steps)
         self.readings: list[Reading] = []
-        self.trials = 0
-        """Times that it was asked for."""
+        self._trials = Trials()
         self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
         self.sizes = list(self.given)
         self._returned = False
@@ -186,27 +183,19 @@ class Recorder:
                 raise GuestFailed("the wrapper returns memory that is not the call's")
             numbers.append(number)
         # What was chosen is kept for the next process, now that nobody sees how long that takes.
-        launched = {step.named.key for step in self.steps if isinstance(step, Launch)}
-        for one in self.launchers.values():
-            if one.tried is not None and one.named.key in launched:
-                self.kernels.compiled(one.tried)
+        launches = [step for step in self.steps if isinstance(step, Launch)]
+        launched = {step.named.key for step in launches}
+        launched |= {one.named.key for step in launches for one in step.alternatives}
+        for known in self.launchers.values():
+            if known.tried is not None and known.named.key in launched:
+                self.kernels.compiled(known.tried)
         after = None if reply["after"] == asked else reply["after"]
         returned = Returned(reply["result"], after, numbers)
-        times = self.times if self.room is not None else self.times[: self.trials]
-        return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(times), tuple(self.readings))
+        return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.readings))
 
-    def finish(self, instead: Tape | None = None) -> None:
-        """Do what is left, or what another tape has in its place. Raises GuestFailed."""
-        if instead is None:
-            self._catch_up()
-        elif self.room is None or self._done:
-            raise GuestFailed(
-                "it reads what it has computed, and what it does hangs on which call of its process was the first that "
-                "timed something: no other guest agrees (sealed=False, or BRINGUP_SEALED=0, runs wrappers here)"
-            )
-        else:
-            for step in instead.steps:
-                step.run(self.room)
+    def finish(self) -> None:
+        """Do what is left. Raises GuestFailed."""
+        self._catch_up()
 
     def _catch_up(self) -> None:
         if self.begun is not None:
@@ -220,7 +209,7 @@ class Recorder:
     def _follow(self, command: Command, body: bytes) -> float | None:
         """Have the clock know of a command: from the first mark on, and then of all that came before."""
         if self.room is None or self.readings:
-            return None  # it is told times, or 0 for all since memory holds data
+            return None  # nothing is chosen, or nothing can be tried any more: memory holds data
         if self._followed is not None:
             return self._followed.send(command, body)
         self._sent.append((command, body))
@@ -272,9 +261,12 @@ class Recorder:
         elif command is Command.READ:
             return self._read(body)
         elif command is Command.MARK:
+            if not self._trials.mark():
+                raise Malformed(f"more than {MOST_MARKS} times within each other")
             self._marks.append(len(self.steps))
         elif command is Command.TIME:
-            return {"seconds": self._time()}, b""
+            self._time()
+            return {"seconds": TOLD}, b""
         elif command is not Command.ALSO:
             if len(self.steps) >= MOST_STEPS:
                 raise Malformed(f"more than {MOST_STEPS} things")
@@ -312,9 +304,13 @@ class Recorder:
             if 0 not in target.size:
                 self.steps.append(Upload(self._view(target), bytearray(body[at:])))
         elif command is Command.LAUNCH:
-            self.steps.append(self._launch(body))
-            if not self._marks:
+            made = self._launch(body)
+            if self._trials:
+                self._trials.launch(body)
+            else:
                 self._asked.pop(LAUNCH.unpack_from(body)[0], None)
+                made = self._with_alternatives(made, self._trials.alternatives(body))
+            self.steps.append(made)
 
     def _nbytes(self, base: int) -> int:
         """Bytes of what begins at an address; raises Malformed."""
@@ -373,6 +369,16 @@ class Recorder:
         first, second, third = grid
         return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers))
 
+    def _with_alternatives(self, made: Launch, choices: list[Choice]) -> Launch:
+        """A launch with what a tuner has tried in its place, and which of them was the fastest."""
+        if not choices:
+            return made
+        others = []
+        for one in choices[1:]:
+            launcher = self.launchers[one.kernel]  # it was looked up when it was tried
+            others.append(Alternative(launcher.kernel, one.grid, launcher.named))
+        return replace(made, alternatives=tuple(others), choice=fastest(choices))
+
     def _address(self, value: int, base: int) -> tuple[int, int]:
         """The region behind a pointer and bytes from its beginning; -1 and the pointer itself for nobody's memory."""
         if base:
@@ -404,21 +410,14 @@ class Recorder:
         self.readings.append(Reading(len(self.steps), what, found))
         return {}, found
 
-    def _time(self) -> float:
-        """Seconds that the chip takes for the launches since the latest mark, on inputs that are zeros."""
+    def _time(self) -> None:
+        """End a trial: of it the chip's seconds are known, on inputs that are zeros, where a room and a clock are."""
         if not self._marks:
             raise Malformed("a time that was not begun")
-        self.trials += 1
-        if self.trials > MOST_TRIALS:
-            raise Malformed(f"more than {MOST_TRIALS} times")
         mark = self._marks.pop()
         try:
-            if self.room is None:
-                if self.trials > len(self.times):
-                    raise Malformed("more times than another call of its kind")
-                return self.times[self.trials - 1]
             seconds = self._follow(Command.TIME, b"") if not self.readings else None
-            self.times.append(seconds or 0.0)
-            return self.times[-1]
+            if not self._trials.end(seconds or 0.0):
+                raise Malformed(f"more than {MOST_TRIALS} times")
         finally:
             self.steps[mark:] = [step for step in self.steps[mark:] if isinstance(step, Allocate | Free)]

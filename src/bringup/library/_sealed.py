@@ -156,8 +156,8 @@ class Sealer:
             tape = self._recorded(source, request, recorder)
         finally:
             recorder.close()
-        instead = self._agreed(source, request, tape)
-        recorder.finish(instead)  # not before: what no witness agrees with does nothing
+        self._agreed(source, request, tape)
+        recorder.finish()  # not before: what no witness agrees with does nothing
         self._waited += time.monotonic() - began
         if self._waited > TOLD_AFTER and not self._told:
             self._told = True
@@ -166,24 +166,24 @@ class Sealer:
                 f"they did is kept in {tapes_folder()} for later processes, too (BRINGUP_SEALED=0 does without guests)",
                 file=sys.stderr,
             )
-        return instead or tape
+        return tape
 
-    def _agreed(self, source: str, request: dict[str, Any], tape: Tape) -> Tape | None:
-        """What counts in the place of a new guest's tape, None for nothing. Raises GuestFailed."""
-        other, instead = self.witnesses.contradict(source, request, tape)
+    def _agreed(self, source: str, request: dict[str, Any], tape: Tape) -> None:
+        """Raise GuestFailed where a witness does something else than a tape has."""
+        other = self.witnesses.contradict(source, request, tape)
         if other:
             raise GuestFailed(f"{CONTRADICTED} ({other})")
-        return instead
 
-    def rehearse(self, source: str, template: Template, numbers: Sequence[Number], times: Sequence[float]) -> Tape:
+    def rehearse(self, source: str, template: Template, numbers: Sequence[Number]) -> Tape:
         """Return the tape of a call that is not made, with other numbers than calls had; its witness agrees.
 
-        `times`: what calls of the kind were told of their launches. Raises GuestFailed, CallFailed, what is refused.
+        Raises GuestFailed, CallFailed, what is refused.
         """
         request = template.request(numbers)
-        recorder = Recorder(request["sizes"], request["bases"], None, self.kernels, times=list(times))
+        recorder = Recorder(request["sizes"], request["bases"], None, self.kernels)
         tape = self._recorded(source, request, recorder, LOOK_SECONDS)
-        return self._agreed(source, request, tape) or tape
+        self._agreed(source, request, tape)
+        return tape
 
     def _recorded(self, source: str, request: dict[str, Any], recorder: Recorder, seconds: float | None = None) -> Tape:
         reply = self.caller.call(source, request, recorder, seconds)
@@ -261,8 +261,6 @@ class _Moving:
 
     numbers: list[Number]
     """Of the latest one."""
-    times: tuple[float, ...]
-    """What the latest one that asked a guest was told of its launches."""
 
 
 @dataclass
@@ -379,7 +377,7 @@ class SealedWrapper:
             self._moving.clear()
             self._learned.clear()
         moving = self._moving.get(call.template.key)
-        self._moving[call.template.key] = _Moving(call.numbers, tape.times)
+        self._moving[call.template.key] = _Moving(call.numbers)
         self._prove(call, tape)
         if moving is not None:
             self._learn(call.template, call.numbers, tape)
@@ -444,7 +442,6 @@ class SealedWrapper:
             return
         if learned.pattern is not None or learned.begun:
             return
-        times = self._moving[template.key].times
 
         def study() -> None:
             if learned.begun:  # a call has come to it, and has had it done first
@@ -455,7 +452,7 @@ class SealedWrapper:
             if len(others) < wanted:
                 return
             taught: list[Taught] = [] if tape is None else [(numbers, tape)]
-            taught += [(other, self._sealer.rehearse(self._source, template, other, times)) for other in others]
+            taught += [(other, self._sealer.rehearse(self._source, template, other)) for other in others]
             learned.pattern = agreement(taught)
 
         self._sealer.study.want(SOON if tape is None else NOW, study)
@@ -466,18 +463,17 @@ class SealedWrapper:
 
     def _look_again(self, template: Template, numbers: list[Number], foretold: Tape) -> None:
         """Ask a new guest after all: what was foretold must have been right."""
-        times = self._moving[template.key].times if template.key in self._moving else ()
-        self._look(template, numbers, foretold, lambda: self._sealer.rehearse(self._source, template, numbers, times))
+        self._look(template, numbers, foretold, lambda: self._sealer.rehearse(self._source, template, numbers))
 
     def _look_beside(self, template: Template, numbers: list[Number], foretold: Tape) -> None:
         """Ask the guest that goes on, which takes two milliseconds and not sixty; it may know of some calls before."""
 
         def again() -> Tape:
             request = template.request(numbers)
-            other, instead = self._sealer.witnesses.contradict(self._source, request, foretold, LOOK_SECONDS)
+            other = self._sealer.witnesses.contradict(self._source, request, foretold, LOOK_SECONDS)
             if other:
                 raise GuestFailed(other)
-            return instead or foretold
+            return foretold
 
         self._look(template, numbers, foretold, again)
 

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +29,7 @@ from bringup.library._recording import Compiled
 from bringup.library._tapes import (
     WORD,
     Allocate,
+    Alternative,
     Copy,
     Free,
     Launch,
@@ -150,7 +151,7 @@ class TapeStore:
         readings = tuple(
             Reading(after, _view(what), base64.b64decode(found)) for after, what, found in told["readings"]
         )
-        return Tape(steps, returned, tuple(told["sizes"]), tuple(told["times"]), readings)
+        return Tape(steps, returned, tuple(told["sizes"]), readings)
 
     def _step(self, kind: str, *told: Any) -> Step:
         if kind == "allocate":
@@ -161,14 +162,19 @@ class TapeStore:
             return Copy(_view(told[0]), _view(told[1]))
         if kind == "upload":
             return Upload(_view(told[0]), bytearray(base64.b64decode(told[1])))
-        key, grid, constants, packed, pointers = told
+        key, grid, constants, packed, pointers, others, choice = told
+        one = self._kernel(key, grid, constants)
+        words = np.frombuffer(base64.b64decode(packed), WORD).copy()
+        alternatives = tuple(self._kernel(*other) for other in others)
+        return Launch(one.kernel, one.grid, one.named, words, _tuples(pointers), alternatives, choice)
+
+    def _kernel(self, key: str, grid: Sequence[int], constants: dict[str, Any]) -> Alternative:
         compiled = self._kernel_of(key)
         if compiled is None:
             raise _Gone
         named = SimpleNamespace(name=compiled.facts.name, constants=constants, profile=state.profile(), key=key)
-        words = np.frombuffer(base64.b64decode(packed), WORD).copy()
         first, second, third = grid
-        return Launch(compiled.kernel, (first, second, third), named, words, _tuples(pointers))
+        return Alternative(compiled.kernel, (first, second, third), named)
 
 
 class _Gone(Exception):
@@ -179,7 +185,7 @@ def _told(tape: Tape) -> dict[str, Any]:
     answer = tape.answer
     return {
         "steps": [_step_told(step) for step in tape.steps], "result": answer.result, "after": answer.after,
-        "storages": answer.storages, "sizes": tape.sizes, "times": tape.times,
+        "storages": answer.storages, "sizes": tape.sizes,
         "readings": [[one.after, _view_told(one.what), base64.b64encode(one.found).decode()] for one in tape.readings],
     }  # fmt: skip
 
@@ -194,7 +200,8 @@ def _step_told(step: Step) -> list[Any]:
     if isinstance(step, Upload):
         return ["upload", _view_told(step.target), base64.b64encode(step.values).decode()]
     packed = base64.b64encode(step.packed.tobytes()).decode()
-    return ["launch", step.named.key, step.grid, step.named.constants, packed, step.pointers]
+    others = [[one.named.key, one.grid, one.named.constants] for one in step.alternatives]
+    return ["launch", step.named.key, step.grid, step.named.constants, packed, step.pointers, others, step.choice]
 
 
 def _view_told(view: View) -> list[Any]:

@@ -215,6 +215,15 @@ class Upload:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """Another kernel that may run with the same arguments."""
+
+    kernel: Any = field(compare=False)
+    grid: tuple[int, int, int]
+    named: Any
+
+
+@dataclass(frozen=True)
 class Launch:
     """A launch, with the addresses left open."""
 
@@ -225,6 +234,15 @@ class Launch:
     """int64[arguments]: scalars as eight bytes."""
     pointers: tuple[tuple[int, str, int, int], ...]
     """Position among the arguments, name, region, bytes from its beginning; -1 and a pointer into nobody's memory."""
+    alternatives: tuple[Alternative, ...] = ()
+    """What a tuner has tried beside it."""
+    choice: int = field(default=0, compare=False)
+    """What runs: 0 for itself, n for the n-th alternative. A matter of time alone."""
+
+    @property
+    def chosen(self) -> Launch | Alternative:
+        """What runs."""
+        return self.alternatives[self.choice - 1] if self.choice else self
 
     def run(self, regions: Room) -> None:
         """Do it."""
@@ -242,9 +260,10 @@ class Launch:
             pointer = regions[region].data_ptr() + offset
             packed[position] = launch.signed(pointer)
             buffers.append(regions.buffer(region, name))
-        profile = self.named.profile
+        one = self.chosen
+        profile = one.named.profile
         launch.run(
-            self.kernel, profile, self.grid, self.named, packed, buffers, regions.budget, profile.judged_threads,
+            one.kernel, profile, one.grid, one.named, packed, buffers, regions.budget, profile.judged_threads,
             silent=True,  # the data of whoever calls are nobody's to show
         )  # fmt: skip
         for _, _, region, _ in self.pointers:
@@ -294,8 +313,6 @@ class Tape:
     answer: Returned
     sizes: tuple[int, ...]
     """Bytes of each region."""
-    times: tuple[float, ...] = ()
-    """What the wrapper was told when it asked how long launches take."""
     readings: tuple[Reading, ...] = ()
     """What it has read; with other values it would have gone on otherwise."""
 

@@ -4,12 +4,6 @@ A new guest makes one call, the first of its process. The judge has made nearly 
 wrapper that does something else in its first call, or in one at the lowest address, could be right there and wrong in
 every sealed call. So nothing that is recorded counts before a guest agrees that is neither new nor told the same
 addresses, and has made calls of other sizes before it is asked for the first time.
-
-A tuner may have chosen for a class of sizes in an earlier call, and otherwise. A witness is told the times of the first
-guest. Where it asks for as many of them, it has chosen nothing before, and must agree as any other. Where it asks for
-fewer and does something else, another one is asked, which has made one small call only. If that has chosen before, too,
-what it does counts, and not what the first one did: nearly all calls that were judged were made by guests with a past.
-A guest without any must then do as the first one.
 """
 
 from __future__ import annotations
@@ -20,13 +14,11 @@ import random
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from bringup.device import space
-from bringup.device.machine import UNKNOWN
-from bringup.device.timing import MOST_TRIALS
 from bringup.judge._rehearsal import Places, laid_out, of_other_sizes, of_small_sizes, of_usual_sizes
 from bringup.judge.calling import Caller, CallFailed, Session
 from bringup.library._numbers import first_difference
@@ -52,13 +44,10 @@ class Witnesses:
         self._used = 0.0
         self._timer: threading.Timer | None = None
 
-    def contradict(
-        self, source: str, request: dict[str, Any], tape: Tape, seconds: float | None = None
-    ) -> tuple[str, Tape | None]:
+    def contradict(self, source: str, request: dict[str, Any], tape: Tape, seconds: float | None = None) -> str:
         """What a guest that has made other calls does otherwise in this one; "" for nothing.
 
-        Also the tape that counts in the place of this one, None where this one does. `seconds`: what each of its calls
-        may take. Raises CallFailed, JudgeFault.
+        `seconds`: what each of its calls may take. Raises CallFailed, JudgeFault.
         """
         for last in (False, True):
             with self._of(source) as witness:
@@ -160,65 +149,41 @@ class _Witness:
         if self._session is not None:
             self._session.close()
 
-    def contradiction(
-        self, request: dict[str, Any], tape: Tape, seconds: float | None = None
-    ) -> tuple[str, Tape | None]:
-        """What it does otherwise than the tape has it, "" for nothing, and the tape that counts instead, if any."""
+    def contradiction(self, request: dict[str, Any], tape: Tape, seconds: float | None = None) -> str:
+        """What it does otherwise than the tape has it, "" for nothing."""
         self._seconds = seconds
         if self._session is None:
-            self._others(request, tape.times)
-        other, trials, _ = self._other(request, tape)
-        if not other or trials >= len(tape.times):
-            return other, None
-        second, third = (_Witness(self._begin, self._kernels) for _ in range(2))
-        second._seconds = third._seconds = seconds
+            self._others(request)
+        request, recorder, reply = self._call(request, tape)
         try:
-            second._others(request, tape.times, 1, of_small_sizes)
-            other, trials, again = second._other(request, tape)
-            if not other or trials >= len(tape.times) or again is None:
-                return other, None
-            return third._other(request, tape)[0], again
-        finally:
-            second.close()
-            third.close()
+            again = recorder.tape(reply, [request["args"], request["kwargs"]]) if "result" in reply else None
+        except GuestFailed:
+            again = None
+        return "it fails" if again is None else first_difference(_without_frees(tape), _without_frees(again))
 
-    def _others(
-        self, request: dict[str, Any], times: Sequence[float], count: int = OTHERS, first: Change | None = None
-    ) -> None:
+    def _others(self, request: dict[str, Any]) -> None:
         """Make calls of other sizes, of which nobody asks what comes; of the same ones where these end the process.
 
         What the first ones are is drawn, and where all lie, as in the judge: there must be nothing by which a wrapper
         knows that it is a witness. So it must not be right in the judge, and wrong here and in a first call.
         """
         end, apart = time.monotonic() + OTHERS_SECONDS, _apart(request)
-        first = first or self._chance.choice(FIRSTS)
+        first = self._chance.choice(FIRSTS)
         try:
-            for number in range(count):
+            for number in range(OTHERS):
                 if number > 1 and time.monotonic() > end:
                     return
                 other = of_other_sizes(apart, self._chance) if number else first(apart, self._chance)
-                self._call(_laid_out(other) if other else request, None, times)
+                self._call(_laid_out(other) if other else request, None)
         except CallFailed as failed:
             if not failed.late:
                 raise  # who ends its process in other calls has not agreed with anybody
             self.close()
             self._session = None
             self._launchers.clear()
-            self._call(request, None, times)
+            self._call(request, None)
 
-    def _other(self, request: dict[str, Any], tape: Tape) -> tuple[str, int, Tape | None]:
-        """What it does otherwise than the tape has it, "" for nothing, how many times it asked for, and its tape."""
-        request, recorder, reply = self._call(request, tape, tape.times)
-        try:
-            again = recorder.tape(reply, [request["args"], request["kwargs"]]) if "result" in reply else None
-        except GuestFailed:
-            again = None
-        other = "it fails" if again is None else first_difference(_without_frees(tape), _without_frees(again))
-        return other, recorder.trials, again
-
-    def _call(
-        self, request: dict[str, Any], tape: Tape | None, times: Sequence[float]
-    ) -> tuple[dict[str, Any], Recorder, dict[str, Any]]:
+    def _call(self, request: dict[str, Any], tape: Tape | None) -> tuple[dict[str, Any], Recorder, dict[str, Any]]:
         if self._session is None:
             self._places = Places(space.MIDDLE)
         sizes, bases = request["sizes"], request["bases"]
@@ -230,10 +195,9 @@ class _Witness:
         request = {**request, "bases": lies}
         answers = [] if tape is None else [reading.found for reading in tape.readings]
         nbytes = sum(map(len, answers))
-        told = list(times) if tape is not None else self._chance.choices(times or [UNKNOWN], k=MOST_TRIALS)
         recorder = Recorder(
             request["sizes"], request["bases"], None, self._kernels, nbytes, reads_arguments=bool(nbytes),
-            times=told, answers=answers, launchers=self._launchers,
+            answers=answers, launchers=self._launchers,
         )  # fmt: skip
         if self._session is None:
             self._session = self._begin(recorder)

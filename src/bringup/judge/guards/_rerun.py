@@ -96,9 +96,7 @@ class Rehearsal:
         if failing:
             around["failing"] = failing
         wanted = (
-            chance.choice(self.wanted)
-            if self.wanted and not failing
-            else Wanted((), self.case.asked.answers or (), self.case.asked.times)
+            chance.choice(self.wanted) if self.wanted and not failing else Wanted((), self.case.asked.answers or ())
         )
         return RehearsedCall(self.request, lies, wanted, sizes, around)
 
@@ -132,7 +130,7 @@ class Rerunner:
     def rehearsal(self, case: CaseJudge) -> Rehearsal:
         """Return what calls the wrapper on a case without running anything."""
         request, _ = case.request()
-        wanted = Wanted(case.asked.transcript, case.asked.answers or (), case.asked.times)
+        wanted = Wanted(case.asked.transcript, case.asked.answers or ())
         inputs, varied = case.inputs, None
         if not inputs.raises:
             varied = _circumstances.varied(

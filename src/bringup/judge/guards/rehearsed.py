@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bringup.device.transcript import kernels_of
 from bringup.judge.guards._base import MUCH, Rerun
 
 if TYPE_CHECKING:
-    import torch
-
     from bringup.judge._case import CaseJudge
     from bringup.judge._outcome import Outcome
     from bringup.judge._rehearsal import RehearsedCall
@@ -34,11 +31,8 @@ SIZED_LINES = 500  # that these may ask for
 FRESH = 2  # guests that have called nothing
 FIRST_REFUSALS = 8  # refused calls that are first ones
 UNSEEN = 1  # of those whose first call is of sizes that nobody has judged
-JUDGED = 2  # first calls of tuners, of sizes that no case has, that are judged
-MOST_FILLED = 8 << 20  # bytes of the arguments of a call of usual sizes that is judged
 USUAL = 2  # calls of sizes that programs have, or small ones; guests begin with those that have no new kernel
 AFTER = 20  # calls that a guest makes after its first one
-FIRSTS = 4  # calls of tuners that are judged as the first ones of their processes
 AGAIN = 0.15  # of the calls are the one before once more, on the same objects
 BROKEN = 0.03  # of the calls are refused, or find no memory
 ALLOCATIONS = 4  # the last one of which is among those that fail
@@ -85,16 +79,13 @@ class Rehearsed(Rerun):
         if rerun.read_bytes:
             for one in drawn[:OTHERS]:
                 _learn_other_answers(rerun, one, chance)
-        tuned = any(case.asked.times for case in usable)
         alike = _of_one_kernel(drawn)
         large = LARGE if _lines(alike) <= FEW_LINES else 0
-        sized = [] if tuned else _of_other_sizes(rerun, alike, large, chance)
-        usual = [] if tuned else _of_usual_sizes(rerun, alike, chance)
+        sized = _of_other_sizes(rerun, alike, large, chance)
+        usual = _of_usual_sizes(rerun, alike, chance)
         found = self._rehearse(rerun, drawn, chance) or self._learn(rerun, sized, usual, large, chance)
         if found is not None:
             return found
-        if tuned:
-            return self._tuned(rerun, drawn, chance)
         known = [*alike, *(one for one in sized if one.wanted)]
         # Of one element, and refused ones: guards that judge make neither.
         alone = [rerun.rehearsal(chance.choice(few)) for of in cases.values() if (few := _of_one_element(of))]
@@ -189,35 +180,6 @@ class Rehearsed(Rerun):
                 return found
         return None
 
-    def _tuned(self, rerun: Rerunner, drawn: Sequence[Rehearsal], chance: random.Random) -> Finding:
-        """Call in guests that have only loaded the candidate.
-
-        What a tuner chooses hangs on which call is the first; all times are the same here, and so are the choices of
-        two such guests. What they ask for need not be what was judged, so some first calls are judged, too, and some of
-        sizes that no case has, where PyTorch takes them and the case's own values will do.
-        """
-        smallest = min(drawn, key=lambda one: max([t.numel() for _, t in one.case.tensors], default=0))
-        for one in list(dict.fromkeys([smallest, *_unlike(drawn)]))[:FIRSTS]:
-            rerun.renew_guest()
-            run = rerun.call(one.case, {})
-            if run.outcome.kind != "passed":
-                words = "as the first call in a fresh process: "
-                return rerun.failed(run.outcome.guard or self.id, words, run.outcome, one.case), one.case
-        for made in itertools.islice(_unjudged(rerun, drawn, chance), JUDGED):
-            rerun.renew_guest()
-            run = rerun.call(made, {})
-            if run.outcome.kind not in ("passed", "untested"):
-                words = "with other sizes, as the first call in a fresh process: "
-                return rerun.failed(run.outcome.guard or self.id, words, run.outcome, made), made
-        few = drawn[:FRESH]
-        for one in few:
-            one.wanted.clear()
-        for order in (few, few[::-1]):
-            rerun.renew_guest()
-            if (found := self._calls(rerun, order, chance, "a call in a fresh process", fresh=True)) is not None:
-                return found
-        return None
-
     def _differs(self, rerun: Rerunner, batch: Sequence[tuple[Rehearsal, RehearsedCall]], words: str) -> Finding:
         """Make some calls, and return the first that is not as it must be.
 
@@ -234,7 +196,7 @@ class Rehearsed(Rerun):
             if call.wanted and lines != call.wanted.transcript:
                 return one.differs(self.id, call.wanted, lines, f"{words}{_aside(call)}"), one.case
             if not one.wanted and "failing" not in call.around:
-                one.wanted.append(Wanted(lines, call.wanted.answers, call.wanted.times))
+                one.wanted.append(Wanted(lines, call.wanted.answers))
         if failed is None:
             return None
         one, call = batch[min(len(told), len(batch) - 1)]
@@ -268,7 +230,7 @@ def _learn_other_answers(rerun: Rerunner, one: Rehearsal, chance: random.Random)
         run = rerun.call(other, {})
         asked = run.asked
         if run.outcome.kind == "passed" and asked.answers and list(asked.answers) != list(one.wanted[0].answers):
-            one.wanted.append(Wanted(asked.transcript, asked.answers, asked.times))
+            one.wanted.append(Wanted(asked.transcript, asked.answers))
             return
 
 
@@ -299,47 +261,6 @@ def _of_usual_sizes(rerun: Rerunner, few: Sequence[Rehearsal], chance: random.Ra
         if made is not None:
             found.append(made)
     return found
-
-
-def _unjudged(rerun: Rerunner, drawn: Sequence[Rehearsal], chance: random.Random) -> Iterator[CaseJudge]:
-    """Cases of other sizes, with values of those that they are made of; they can be judged."""
-    from bringup.judge import _codec
-    from bringup.judge._rehearsal import of_other_sizes, of_usual_sizes
-
-    for one in chance.sample(drawn, len(drawn)):
-        case = one.case
-        if case.inputs.raises or not rerun.free(case) or any(map(case.is_out, range(len(case.tensors)))):
-            continue
-        request = of_other_sizes(one.request, chance)
-        usual = of_usual_sizes(one.request, chance) if one in drawn[::2] else None
-        if usual is not None and sum(usual["sizes"]) <= MOST_FILLED:
-            request = usual
-        if request is None:
-            continue
-        told = _codec.descriptions([request["args"], request["kwargs"]])
-        tensors = {
-            number: _filled(tensor, described, request["sizes"][described["t"]], chance)
-            for number, ((_, tensor), described) in enumerate(zip(case.tensors, told, strict=True))
-        }
-        made = rerun.exchanged(case, tensors, "other sizes")
-        if made is not None:
-            yield made
-
-
-def _filled(tensor: torch.Tensor, described: dict[str, Any], nbytes: int, chance: random.Random) -> torch.Tensor:
-    """A tensor as it is described, on so many bytes, with values of another one."""
-    import torch
-
-    values = tensor.detach().reshape(-1)
-    count = nbytes // tensor.element_size() if values.numel() else 0
-    places = torch.randint(0, max(1, values.numel()), (count,), generator=_generator(chance))
-    return values[places].as_strided(described["shape"], described["stride"])
-
-
-def _generator(chance: random.Random) -> torch.Generator:
-    import torch
-
-    return torch.Generator().manual_seed(chance.getrandbits(32))
 
 
 def _of_one_element(cases: Sequence[CaseJudge]) -> list[CaseJudge]:
