@@ -43,6 +43,7 @@ from bringup.device.wire import ADDRESS, LAUNCH, Command, Malformed, unpack_desc
 
 MOST_LOADED = 1 << 12  # that the device keeps for other guests
 MOST_COMMANDS = 1 << 17  # of one call
+TOO_MANY = "asks the device for more than"  # so a verdict says it
 MOST_QUEUED = 256 << 20  # bytes of one call's commands
 MOST_CHECKED = 16 << 20  # bytes of one call's kernels for other toolchains: the answer to the referee holds them
 MOST_ANSWERED = 1 << 12  # bytes of a call's reads that are kept
@@ -339,7 +340,7 @@ class Machine:
         self.queued += len(body)
         if len(self.queue) >= MOST_COMMANDS or self.queued > MOST_QUEUED:
             raise Broken(
-                STREAM, f"the wrapper asks the device for more than {MOST_COMMANDS} things or {MOST_QUEUED >> 20} MiB "
+                STREAM, f"the wrapper {TOO_MANY} {MOST_COMMANDS} things or {MOST_QUEUED >> 20} MiB "
                 "in a call"
             )  # fmt: skip
         self.queue.append((command, bytes(body)))
@@ -366,7 +367,7 @@ class Machine:
             return None
         self.queued += 1
         if self.queued > MOST_COMMANDS:
-            raise Broken(STREAM, f"the wrapper asks the device for more than {MOST_COMMANDS} things in a call")
+            raise Broken(STREAM, f"the wrapper {TOO_MANY} {MOST_COMMANDS} things in a call")
         if command is Command.MARK:
             self._mark()
         if command is Command.TIME:

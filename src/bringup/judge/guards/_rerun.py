@@ -16,6 +16,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from bringup.accuracy import limited_memory
+from bringup.device.machine import TOO_MANY
 from bringup.device.transcript import apart, first_difference
 from bringup.errors import EnvironmentFault
 from bringup.judge import _circumstances, _codec, _grown
@@ -185,7 +186,8 @@ class Rerunner:
 
         `nbytes`: of its arguments.
         """
-        if outcome.kind != "timed_out" and (FULL not in outcome.summary or nbytes < MUCH):
+        too_much = FULL in outcome.summary or TOO_MANY in outcome.summary
+        if outcome.kind != "timed_out" and (not too_much or nbytes < MUCH):
             return False
         self._judging.excused += 1
         return self._judging.excused <= EXCUSED
