@@ -5,6 +5,7 @@ from __future__ import annotations
 from hostile import REFUSED, Hostile, wrapper
 
 CRASHED, RAISED = ("crashed",), ("raised",)
+NO_FORK = "Operation not permitted"
 
 # Frames as the judge's protocol has them: header length, payload length, header, payload; the socket is 3.
 FRAME = """
@@ -49,7 +50,7 @@ ENDINGS = [
         wrapper("time.sleep(3.2)\nctypes.string_at(0)", "import ctypes, time"),
         ("timed_out",),
     ),
-    Hostile("zombies", wrapper("for _ in range(20):\n    if os.fork() == 0:\n        os._exit(0)")),
+    Hostile("zombies", wrapper("for _ in range(20):\n    if os.fork() == 0:\n        os._exit(0)"), RAISED, NO_FORK),
     Hostile(
         "daemon",
         wrapper(
@@ -57,11 +58,14 @@ ENDINGS = [
             "        time.sleep(500)\n    os._exit(0)",
             "import os, signal, time",
         ),
+        RAISED,
+        NO_FORK,
     ),
     Hostile(
         "daemon that answers",
         wrapper("if os.fork():\n    os._exit(0)\nos.setsid()\ntime.sleep(0.5)", "import os, time"),
-        CRASHED,
+        RAISED,
+        NO_FORK,
     ),
     Hostile("kills its group", wrapper("os.killpg(0, 9)"), RAISED),
     Hostile(

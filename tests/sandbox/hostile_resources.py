@@ -5,14 +5,15 @@ from __future__ import annotations
 from hostile import Hostile, wrapper
 
 TIMED_OUT, CRASHED, RAISED = ("timed_out",), ("crashed",), ("raised",)
+NO_FORK = "Operation not permitted"  # what counts beside a wrapper is a clock: a guest starts no process
 
 RESOURCES = [
-    Hostile("fork bomb", wrapper("while True:\n    os.fork()"), CRASHED, "process"),
+    Hostile("fork bomb", wrapper("while True:\n    os.fork()"), RAISED, NO_FORK),
     Hostile(
         "fork bomb that ignores errors",
-        wrapper("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass"),
-        CRASHED,
-        "process",
+        wrapper("for _ in range(1000):\n    try:\n        os.fork()\n    except OSError:\n        pass\nos.fork()"),
+        RAISED,
+        NO_FORK,
     ),
     Hostile(
         "thread bomb",
@@ -20,7 +21,8 @@ RESOURCES = [
             "while True:\n    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
             "import threading, time",
         ),
-        ("raised", "crashed", "timed_out"),
+        RAISED,
+        "can't start new thread",
     ),
     Hostile("memory at once", wrapper("bytes(10**11)"), RAISED, "MemoryError"),
     Hostile("memory of a tensor", wrapper("torch.empty(10**11)"), RAISED, "memory"),
@@ -37,8 +39,8 @@ RESOURCES = [
             "time.sleep(60)",
             "import os, time",
         ),
-        CRASHED,
-        "memory limit",
+        RAISED,
+        NO_FORK,
     ),
     Hostile(
         "memory shared by many processes",
@@ -47,8 +49,8 @@ RESOURCES = [
             "        kept.write(b'x' * (300 << 20))\n        time.sleep(60)\ntime.sleep(60)",
             "import mmap, os, time",
         ),
-        CRASHED,
-        "memory limit",
+        RAISED,
+        NO_FORK,
     ),
     Hostile("sparse memory", wrapper("mmap.mmap(-1, 1 << 46)", "import mmap"), RAISED, "memory"),
     Hostile(

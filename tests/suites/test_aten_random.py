@@ -107,9 +107,10 @@ def test_a_permutation_that_is_none_is_refused() -> None:
 
 
 def test_alarms_are_rare_and_small_samples_say_nothing() -> None:
-    few = torch.zeros(10, dtype=torch.float64)
+    few, more = (torch.zeros(count, dtype=torch.float64) for count in (8, 12))
     assert follows(few, lambda x: x, few, few)
-    assert independent(few)
+    assert independent(more)
+    assert not follows(more, lambda x: x, more, more)  # twelve equal ones are no chance
     alarms = 0
     for seed in range(200):
         u = torch.rand(2000, generator=generator(seed), dtype=torch.float64)

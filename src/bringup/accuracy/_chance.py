@@ -13,7 +13,7 @@ from statistics import NormalDist
 import torch
 
 ALARM = 1e-7
-FEW = 256  # of fewer values nothing but their support is asked
+FEW = 256  # of fewer values no mean is asked: it is not normal yet
 EVENTS = 100  # of which a sum of products is as good as normal: count >= EVENTS * kurtosis^2
 Cdf = Callable[[torch.Tensor], torch.Tensor]
 
@@ -30,7 +30,7 @@ def follows(values: torch.Tensor, cdf: Cdf, lower: torch.Tensor, upper: torch.Te
     were rounded, and each of `values` stands for one of [lower, upper]: so rounding is no error.
     """
     count = values.numel()
-    if count < FEW:
+    if not count:
         return True
     order = values.argsort()
     values, lower, upper = values[order], lower[order], upper[order]

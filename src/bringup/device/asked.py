@@ -10,6 +10,8 @@ from bringup.device.wire import Malformed
 
 MOST_DIGITS = 400  # of a number that a kernel is described with
 MOST_KERNELS = 1 << 16  # of one guest
+MOST_CONSTANTS = 1 << 20  # characters: a kernel has few, and each is cut
+MOST_TEXT = 256 << 20  # bytes of all kernels that one guest asks for
 FRESH = "fresh"  # with a text: compiled anew for one guest, neither looked up nor kept
 
 
@@ -18,6 +20,9 @@ def request_of(body: memoryview) -> dict[str, Any]:
     found = json.loads(bytes(body), parse_int=_integer)
     if not isinstance(found, dict):
         raise Malformed("no kernel")
+    constants = found.get("constants")
+    if not isinstance(constants, dict) or len(json.dumps(constants)) > MOST_CONSTANTS:
+        raise Malformed("more constants than messages quote")
     return found
 
 

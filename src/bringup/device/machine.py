@@ -21,7 +21,7 @@ from typing import Any
 
 from bringup.device import frames
 from bringup.device.account import READS, STREAM, Broken
-from bringup.device.asked import FRESH, arguments_of, check_options, request_of
+from bringup.device.asked import FRESH, MOST_TEXT, arguments_of, check_options, request_of
 from bringup.device.engine import FENCE, Engine, Fault, Kernel
 from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
 from bringup.device.memory import Memory
@@ -75,6 +75,7 @@ class Machine:
         self.own: set[str] = set()  # digests of those that this guest has asked for besides
         self.launchers: dict[int, Launcher] = {}
         self.registered = 0  # kernels since a call has ended last
+        self.asked_bytes = 0  # of requests for kernels
         self.in_call = False
         self.before: dict[str, Any] | None = None  # what went wrong outside of a call
         self._open({})
@@ -448,6 +449,9 @@ class Machine:
     def _kernel(self, body: memoryview) -> Answer:
         request = request_of(body)
         check_options(request, len(self.launchers))
+        self.asked_bytes += len(body)
+        if self.asked_bytes > MOST_TEXT:
+            raise Broken(STREAM, f"the wrapper asks for kernels of more than {MOST_TEXT >> 20} MiB of text")
         tries = bool(self.marks)
         refusal = self.compile(request, tries=tries)
         if refusal is not None:

@@ -23,7 +23,7 @@ INFINITE = ("fault", "launch", "time")  # kinds of faults of the launches that a
 # In a trial all memory holds zeros that may be read and written, and rules on what a call does are not asked.
 TRIAL_MODE: dict[str, Any] = {
     "profile": True, "order": None, "tape": None, "host_bytes": None, "uploaded_bytes": None,
-    "marks": {}, "written": None, "gaps": {}, "arguments": None, "results": [],
+    "marks": {}, "written": None, "gaps": {}, "arguments": None, "results": [], "seed": None,
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
 from bringup.judge._reply import check_sizes
 from bringup.judge._written import overwritten, same_bits, written
-from bringup.judge.readings import misread
+from bringup.judge.readings import Readings
 from bringup.operators import Operator
 from bringup.suites import CaseInputs
 from bringup.targets import Target
@@ -82,6 +82,7 @@ class CaseJudge:
         self.copies_count = copies_count
         self.guards = guards
         self.in_order = False  # whether moving elements is the operator: then copies and views may not
+        self.readings = Readings()  # of all calls of the candidate, where somebody says so
         self.launches = 0  # in the call that passed
         self.asked = Asked()  # in the same
         self.reply: dict[str, Any] = {}  # the guest's, in the same
@@ -323,7 +324,8 @@ class CaseJudge:
             return ""
         data = [bytes.fromhex(one) for one in device["answers"]]
         readings = list(zip(device["read_as"], data, strict=True))
-        return misread(readings, self.result_sizes, truth=isinstance(self.answer(), bool))
+        arguments, truth = [self.args, self.kwargs], isinstance(self.answer(), bool)
+        return self.readings.misread(readings, self.result_sizes, arguments, truth=truth)
 
     def _odd_outputs(self, reply: dict[str, Any]) -> str:
         """Say what of the outputs is no plain tensor of the device."""

@@ -1,7 +1,7 @@
 """What a call's text may not depend on beside its metadata: drawn in the referee, brought about in the guest.
 
 A wrapper sees more of a call than sizes, strides, offsets, dtypes and numbers: whether a tensor requires gradients, is
-a view, or has been written to, how large its storage is, PyTorch's modes, the thread, how deep the stack is, ids.
+a view, or has been written to, how large its storage is, PyTorch's modes, how deep the stack is, ids.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from bringup.judge import _codec
 
 PAUSED, PAUSE = 0.05, 3  # share of the calls after a pause, and the binary logarithm of the most milliseconds of one
 HALF = 0.5
-COLLECTED, RARE, OFTEN = 0.03, 0.02, 0.1  # of the calls come after a collection, in a thread, in any other circumstance
+COLLECTED, OFTEN = 0.03, 0.1  # of the calls come after a collection, in any other circumstance
 IDS = 512  # objects in whose places the arguments may be made
 ROOM, APART = 4, 37  # of these make room for a call, so many apart
 DEPTH = 200  # frames below a call, at most
@@ -76,7 +75,6 @@ def drawn(chance: random.Random, varied: Varied) -> dict[str, Any]:
         ("view", OFTEN, [True]),
         ("version", OFTEN, range(VERSIONS)),
         ("depth", OFTEN, range(1, DEPTH)),
-        ("thread", RARE, [True]),
         ("collect", COLLECTED, [True]),
         ("gradient", OFTEN, varied.gradients),
         ("default", OFTEN, varied.default_dtypes),
@@ -103,7 +101,6 @@ def words(around: Mapping[str, Any], *, larger: bool) -> str:
         "on the objects of the call before" if "again" in around else "",
         f"after {around['pause']} ms" if "pause" in around else "",
         "below more frames" if "depth" in around else "",
-        "in another thread" if "thread" in around else "",
         "after gc.collect()" if "collect" in around else "",
         {"parameter": "with nn.Parameter", "requires_grad": "with requires_grad"}.get(around.get("gradient", ""), ""),
         f"with {around['default']} as default dtype" if "default" in around else "",
@@ -144,9 +141,7 @@ def called(around: Mapping[str, Any], function: Callable[[], Any]) -> Callable[[
     if "mode" in around or "default" in around:
         moded = inner
         inner = lambda: _in_modes(around, moded)  # noqa: E731
-    if "thread" not in around:
-        return inner
-    return lambda: _threaded(inner)
+    return inner
 
 
 class Room:
@@ -184,25 +179,6 @@ def _deep(frames: int, function: Callable[[], Any]) -> Callable[[], Any]:
         return below(left - 1) if left else function()
 
     return lambda: below(frames)
-
-
-def _threaded(function: Callable[[], Any]) -> Any:
-    """Call a function in a thread of its own."""
-    result: list[Any] = []
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            result.append(function())
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
-    return result[0]
 
 
 @contextlib.contextmanager

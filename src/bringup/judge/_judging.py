@@ -28,6 +28,7 @@ from bringup.judge.faults import advised
 from bringup.judge.guards import RERUNS
 from bringup.judge.guards._rerun import Rerunner
 from bringup.judge.job import JudgeJob
+from bringup.judge.readings import Readings
 from bringup.linter import computes, moves, read_allowance
 from bringup.suites import CaseInputs, argument_dtypes
 from bringup.verdict import NO_CASE, CaseId, CaseResult, Verdict
@@ -52,6 +53,7 @@ class Judging:
         self.needs_launch = computes(job.operator)
         self.moves = moves(job.operator)
         self.reads = read_allowance(job.operator)
+        self.readings = Readings()
         self.exchange = Exchange(referee, job, assignment, self._mode)
         self.phases, self.deadline = self.exchange.phases, self.exchange.deadline
         self.passed: dict[str, int] = {}
@@ -270,7 +272,7 @@ class Judging:
     def case(self, inputs: CaseInputs, expected: Expected | None = None) -> CaseJudge:
         """Prepare a case for the target's device."""
         count = not self.needs_launch or self.referee.moves
-        return CaseJudge(
+        made = CaseJudge(
             with_plain_outs(inputs, {*self.operator.writes, *([inputs.requires] if inputs.requires else [])}),
             self.operator,
             self.referee.target.device,
@@ -279,6 +281,8 @@ class Judging:
             count,
             self._fresh_limits if expected is not None else self._limits,
         )
+        made.readings = self.readings
+        return made
 
     def _mode(self, case: CaseJudge) -> dict[str, Any]:
         """How the device process takes a call of this case."""

@@ -1,49 +1,88 @@
-"""What a call may read of what its kernels have computed: sizes of its result, and one flag.
+"""What a call may read of what its kernels have computed: a size of its result, and one flag, the same in every call.
 
 A size is no secret: whoever is given the result sees it. So a host that has read sizes knows nothing more of the data
-than everybody does who calls the operator, and can make no answer of it; of a flag it knows one bit. The same rule
-holds in the judge and in sealed use.
+than everybody does who calls the operator, and can make no answer of it. Which of the sizes a number is may not hang on
+the data either: a number that is read in calls of one kind has one role in all of them. The same rule holds in the
+judge and in sealed use.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
-FLAGS = 1  # of a call
-
-
-def misread(readings: Sequence[tuple[str, bytes]], sizes: Sequence[Sequence[int]], *, truth: bool) -> str:
-    """Say what of these readings is neither a size nor the one flag; "" where all are.
-
-    Args:
-        readings: dtype and bytes of each tensor that was read, in order.
-        sizes: of the call's results.
-        truth: whether the result is a truth value, of which a kernel is to decide; then there are no sizes.
-    """
-    numbers = [number for dtype, data in readings for number in _numbers(dtype, data)]
-    if truth:
-        odd = [number for number in numbers if number not in (0, 1)]
-        if odd:
-            return f"the result is a truth value, and the wrapper reads {_shown(odd[0])} for it: {_FLAG}"
-        return "" if len(numbers) <= FLAGS else f"the wrapper reads {len(numbers)} flags for a truth value: {_FLAG}"
-    known = {size for shape in sizes for size in (*shape, math.prod(shape))}
-    known |= {size - 1 for size in known}  # the largest index
-    others = [number for number in numbers if number not in known]
-    odd = [number for number in others if number not in (0, 1)]
-    if odd:
-        shapes = ", ".join(str(list(shape)) for shape in sizes) or "none"
-        return f"the wrapper reads {_shown(odd[0])}, which is no size of the result (its sizes: {shapes}): {_SIZE}"
-    return "" if len(others) <= FLAGS else f"the wrapper reads {len(others)} flags: {_SIZE}"
-
+MOST = 2  # numbers of a call: a size, and a flag that all is well
+Role = tuple[Any, ...]
+"""("size", result, dimension), ("elements", result), each with what is taken off; ("flag", value)."""
 
 _FLAG = "kernels decide, the host reads one number, 0 or 1"
 _SIZE = (
-    "the host may read the sizes that the result has, and one flag, 0 or 1; what else decides belongs into kernels (of "
-    "a size with a lower bound a kernel writes the larger one)"
+    "the host may read the size that the result has, and one flag, which is the same in all calls that are not "
+    "refused; what else decides belongs into kernels (of a size with a lower bound a kernel writes the larger one)"
 )
+
+
+class Readings:
+    """What the calls of one wrapper have read."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._roles: dict[Any, set[Role]] = {}  # by the kind of call and the place of the number
+
+    def misread(
+        self, readings: Sequence[tuple[str, bytes]], sizes: Sequence[Sequence[int]], arguments: Any, *, truth: bool
+    ) -> str:
+        """Say what of a call's readings is neither a size nor a flag, or was another one before; "" where all is well.
+
+        Args:
+            readings: dtype and bytes of each tensor that was read, in order.
+            sizes: of the call's results.
+            arguments: of the call, tensors among them: the role of a number may hang on the others (`dim`).
+            truth: whether the result is a truth value, of which a kernel is to decide; then there are no sizes.
+        """
+        numbers = [number for dtype, data in readings for number in _numbers(dtype, data)]
+        if truth:
+            odd = [number for number in numbers if number not in (0, 1)]
+            if odd:
+                return f"the result is a truth value, and the wrapper reads {_shown(odd[0])} for it: {_FLAG}"
+            return "" if len(numbers) <= 1 else f"the wrapper reads {len(numbers)} flags for a truth value: {_FLAG}"
+        if len(numbers) > MOST:
+            return f"the wrapper reads {len(numbers)} numbers: {_SIZE}"
+        empty = tuple(tuple(size == 0 for size in shape) for shape in sizes)
+        kind = len(numbers), empty, repr([one for one in pytree.tree_leaves(arguments) if isinstance(one, int | str)])
+        shapes = ", ".join(str(list(shape)) for shape in sizes) or "none"
+        found: list[set[Role]] = []
+        for place, number in enumerate(numbers):
+            roles = set(_roles(number, sizes))
+            if not roles:
+                told = f"which is no size of the result (its sizes: {shapes})"
+                return f"the wrapper reads {_shown(number)}, {told}: {_SIZE}"
+            known = self._roles.setdefault((kind, place), roles)
+            known &= roles
+            if not known:
+                told = "which is another size of the result, or another flag, than what it has read in other calls"
+                return f"the wrapper reads {_shown(number)}, {told} (its sizes: {shapes}): {_SIZE}"
+            found.append(known)
+        flags = [known for known in found if any(role[0] == "flag" for role in known)]
+        if len(found) > 1 and not flags:
+            return f"the wrapper reads {' and '.join(map(_shown, numbers))}, neither of which is a flag: {_SIZE}"
+        if len(found) > 1 and len(flags) == 1:
+            flags[0] -= {role for role in flags[0] if role[0] != "flag"}
+        return ""
+
+
+def _roles(number: float, sizes: Sequence[Sequence[int]]) -> Iterator[Role]:
+    for place, shape in enumerate(sizes):
+        for less in (0, 1):  # the largest index
+            yield from (("size", place, dim, less) for dim, size in enumerate(shape) if number == size - less)
+            if number == math.prod(shape) - less:
+                yield ("elements", place, less)
+    if number in (0, 1):
+        yield ("flag", number)
 
 
 def _numbers(dtype: str, data: bytes) -> Iterator[int | float]:

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bringup.device.seeds import mixed
 from bringup.library._index import Entry
 from bringup.library.errors import GuestFailed, KernelFailed, WrongResult
 from bringup.library.folder import Library
@@ -110,7 +111,7 @@ class Kernel:
                     wrapper = self.module().wrapper
                 else:
                     wrapper = self._seal(self.library.source(self.entry), self.schema)
-                self._call = _bound(wrapper, self.schema, self.entry.overload)
+                self._call = _bound(wrapper, self.schema, self.entry.overload, self.library.source(self.entry))
             return self._call
 
     def module(self) -> types.ModuleType:
@@ -139,7 +140,7 @@ class Kernel:
         return module
 
 
-def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callable[[Sequence[Any]], Any]:
+def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str, source: str) -> Callable[[Sequence[Any]], Any]:
     """Return a caller of a wrapper: positional parameters by position, keyword-only ones by name.
 
     What has its default is left out, last ones and names: so does PyTorch when it calls a kernel in Python, and so it
@@ -192,7 +193,7 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callab
                 f"aten::{overload}: its wrapper has no default for '{missed.pop()}', which PyTorch leaves out here"
             )
         if drawing:
-            named["seed"] = drawn_seed(schema, values)
+            named["seed"] = mixed(source, drawn_seed(schema, values))
         return wrapper(*[values[i] for i in kept_positions[:last]], **named)
 
     return call

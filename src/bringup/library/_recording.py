@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from bringup.device import space
-from bringup.device.asked import FRESH, arguments_of, check_options, request_of
+from bringup.device.asked import FRESH, MOST_TEXT, arguments_of, check_options, request_of
 from bringup.device.checks import (
     block_behind,
     check_allocation,
@@ -148,6 +148,7 @@ class Recorder:
         self._done = 0 if self.begun is None else len(self.begun.steps)
         self.readings: list[Reading] = []
         self._trials = Trials()
+        self._asked_bytes = 0  # of requests for kernels
         self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
         self.sizes = list(self.given)
         self._returned = False
@@ -329,6 +330,9 @@ class Recorder:
     def _kernel(self, body: memoryview) -> Answer:
         request = request_of(body)
         check_options(request, len(self.launchers))
+        self._asked_bytes += len(body)
+        if self._asked_bytes > MOST_TEXT:
+            raise Malformed("kernels of more text than a guest may ask for")
         own = {one.named.key for one in self.launchers.values() if one.tried is None}
         tried = bool(self._marks) and self.kernels.key(request) not in own
         made = self.kernels.compiled(request, fresh=tried)

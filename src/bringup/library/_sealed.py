@@ -31,7 +31,7 @@ from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
-from bringup.judge.readings import misread
+from bringup.judge.readings import Readings
 from bringup.library._call import tensors_in
 from bringup.library._clock import Clock
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
@@ -299,6 +299,7 @@ class SealedWrapper:
         self._learned: dict[Any, _Learned] = {}  # by kind
         self._looked: dict[Any, None] = {}  # calls that a guest was, or will be, asked for beside the program
         self._mistaken = ""
+        self._readings = Readings()
         self._reads = _Reads.of(schema)
         self._beyond = reaches_beyond(schema.name)
         self._outs = {p.name for p in given if p.written and p.keyword_only}
@@ -344,16 +345,16 @@ class SealedWrapper:
         try:
             result = call.finished(tape, room)
             if tape.readings and not self._reads.arguments:
-                self._check_readings(tape, result)
+                self._check_readings(tape, result, call.given)
             return result
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
             raise GuestFailed(f"its answer makes no sense: {error}") from None
 
-    def _check_readings(self, tape: Tape, result: Any) -> None:
+    def _check_readings(self, tape: Tape, result: Any, arguments: Any) -> None:
         """Raise GuestFailed where the host has read more than sizes of the result and a flag, as the judge does."""
         readings = [(str(one.what.dtype).removeprefix("torch."), one.found) for one in tape.readings]
         sizes = [tensor.shape for tensor in tensors_in([result])]
-        odd = misread(readings, sizes, truth=isinstance(result, bool))
+        odd = self._readings.misread(readings, sizes, arguments, truth=isinstance(result, bool))
         if odd:
             raise GuestFailed(odd)
 

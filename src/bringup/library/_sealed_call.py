@@ -118,6 +118,7 @@ class Call:
 
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         """Raises GuestFailed for arguments that no sealed kernel can take."""
+        self.given = [args, kwargs]
         self.tensors: list[Any] = []
         self._collect(args)
         self._named: dict[str, range] = {}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import random
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -36,10 +35,8 @@ ATOMIC_OVERLOADS = re.compile(
     r"|_?upsample_\w+)_backward(\.grad_input)?"
 )
 SEED_BITS = 3  # of the 63 of the seed that a case gives: one that is turned over must matter, wherever it is
-SEEDS = 24  # of which as many must give other numbers than each other as PyTorch's do, but for every fourth
-ROOM = 6  # that they may be fewer by: of few kinds chance gives so many fewer once in a thousand verdicts
-USUAL = (*range(11), 13, 42, 99, 100, 123, 137, 256, 999, 1000, 1024, 1234, 1337, 2023, 2024, 2025, 3407, 12345, 123456)
-DRAWS, HALF = 8, 0.5  # of a program; how often its seeds are drawn
+SEEDS = 24  # that must give about as many different results as so many of PyTorch's do
+SETS, FAR = 16, 6.0  # of PyTorch's seeds, and how many of their standard deviations a kernel's may be fewer by
 FEW = 256  # numbers at most in a case that so many seeds are tried on
 SMALL = 8  # such cases
 POOLED, MOST_SEEDS = 512, 160  # numbers of all seeds together, of which their distribution shows, and seeds at most
@@ -51,28 +48,6 @@ NOT_PASSED = (
     "device knows the seed; pass it on unchanged, and compute with it in the kernel"
 )
 MANY = 10  # cases of a dtype that are drawn to find some
-
-
-def seed_drawn(chance: random.Random, known: set[int]) -> int:
-    """Draw a seed that is none of those known, and add it: of 63 bits, or such as a program has early.
-
-    The latter after `manual_seed` of a usual number.
-    """
-    seed = chance.getrandbits(BITS)
-    if chance.random() < HALF:
-        early = [one for one in _early(chance.choice(USUAL)) if one not in known]
-        seed = chance.choice(early) if early else seed
-    known.add(seed)
-    return seed
-
-
-@functools.cache
-def _early(number: int) -> tuple[int, ...]:
-    """The first seeds of a program that has seeded its generator with a number."""
-    import torch
-
-    generator = torch.Generator().manual_seed(number)
-    return tuple(int(torch.randint(0, 2**63 - 1, (), generator=generator, dtype=torch.int64)) for _ in range(DRAWS))
 
 
 def may_add_in_any_order(operator: Operator) -> bool:
@@ -148,19 +123,27 @@ class Repeat(Rerun):
         Together they follow the distribution, which few numbers do not show.
         """
         chance = rerun.chance(self.id, case.inputs.case.dtype, "streams")
-        ours, theirs, all_of_them = set(), set(), []
+        ours, all_of_them = set(), []
         seeds: set[int] = set()  # the same one twice gives the same numbers
         numbers = max((tensor.numel() for tensor in _resized.results(case)), default=1)
         for turn in range(min(max(SEEDS, POOLED // numbers + 1), MOST_SEEDS)):
-            changed, run = self._run(rerun, case, seed_drawn(chance, seeds))
+            seed = chance.getrandbits(BITS)
+            while seed in seeds:
+                seed = chance.getrandbits(BITS)
+            seeds.add(seed)
+            changed, run = self._run(rerun, case, seed)
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, SEEDED, run.outcome, changed)
             all_of_them.append(tuple(tensor for _, tensor in run.tensors))
             if turn < SEEDS:
                 ours.add(rerun.bits_of(run))
-                theirs.add(rerun.right_bits(changed))
-        if len(ours) < len(theirs) - max(ROOM, len(theirs) // 4):
-            text = f"{SEEDS} seeds give {len(ours)} different results where PyTorch's generator gives {len(theirs)}"
+        theirs = [
+            len({rerun.right_bits(rerun.given(case, seed=chance.getrandbits(BITS))) for _ in range(SEEDS)})
+            for _ in range(SETS)
+        ]
+        usual = statistics.mean(theirs)
+        if len(ours) < usual - FAR * statistics.stdev(theirs) - 1:
+            text = f"{SEEDS} seeds give {len(ours)} different results where PyTorch's generator gives {usual:.1f}"
             return rerun.wrong(self.id, f"{text}: all bits of a seed count{_unless_passed(run)}", case)
         statements = getattr(case.inputs.postprocess, "of_many", None)
         for words, holds in (statements(all_of_them) if statements else {}).items():
@@ -175,10 +158,9 @@ class Repeat(Rerun):
         if statements is None:
             return None
         chance = rerun.chance(self.id, case.inputs.case.dtype, "strangers")
-        first = seed_drawn(chance, set()) >> 1
+        first = chance.getrandbits(BITS - 1)
         near = [first, first + 1, first ^ (1 << chance.randrange(2, 62))]
-        known = set(near)
-        seeds = [*near, *(seed_drawn(chance, known) for _ in range(OTHERS))]
+        seeds = [*near, *(chance.getrandbits(BITS) for _ in range(OTHERS))]
         found: list[tuple[torch.Tensor, ...]] = []
         for seed in seeds:
             changed, run = self._run(rerun, case, seed)
