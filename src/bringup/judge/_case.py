@@ -137,7 +137,7 @@ class CaseJudge:
 
     def _numbers(self) -> int:
         """How many numbers the call has; a tensor has its sizes, strides and offset."""
-        numbers: int = _numbers([self.args, self.kwargs]) + sum(2 * t.dim() + 1 for _, t in self.tensors)
+        numbers: int = numbers_of([self.args, self.kwargs]) + sum(2 * t.dim() + 1 for _, t in self.tensors)
         return numbers
 
     def placed(self) -> list[list[Any]]:
@@ -645,12 +645,12 @@ def _output(described: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _numbers(value: Any) -> int:
+def numbers_of(value: Any) -> int:
     """How many numbers a tree of arguments holds, outside of tensors."""
     if isinstance(value, list | tuple):
-        return sum(map(_numbers, value))
+        return sum(map(numbers_of, value))
     if isinstance(value, dict):
-        return sum(map(_numbers, value.values()))
+        return sum(map(numbers_of, value.values()))
     return int(isinstance(value, int | float | complex))
 
 

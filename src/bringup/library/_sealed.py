@@ -32,6 +32,7 @@ from bringup.device.wire import Malformed
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
 from bringup.judge.readings import Readings
+from bringup.library import _rules
 from bringup.library._call import tensors_in
 from bringup.library._clock import Clock
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
@@ -335,20 +336,23 @@ class SealedWrapper:
         room = Room(call.regions, call.shown, call.may_write)
         room.seed = seed
         done = go_on(tapes, room) if tapes else None
-        if isinstance(done, Tape):
-            self._sealer.repeated += 1
-            tape = done
-        else:
-            tape = self._sealer.record(self._source, call, room, self._reads, done)
-            self._keep(call, tape)
-            self._store.keep(call.key, tape)
+        kept = isinstance(done, Tape)
+        tape = done if isinstance(done, Tape) else self._sealer.record(self._source, call, room, self._reads, done)
         try:
             result = call.finished(tape, room)
             if tape.readings and not self._reads.arguments:
                 self._check_readings(tape, result, call.given)
-            return result
+            if not kept:
+                sizes = [tensor.shape for tensor in tensors_in([result])]
+                _rules.check(self._overload, tape, call, sizes, call.outs(self._outs))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
             raise GuestFailed(f"its answer makes no sense: {error}") from None
+        if kept:
+            self._sealer.repeated += 1
+        else:
+            self._keep(call, tape)
+            self._store.keep(call.key, tape)
+        return result
 
     def _check_readings(self, tape: Tape, result: Any, arguments: Any) -> None:
         """Raise GuestFailed where the host has read more than sizes of the result and a flag, as the judge does."""

@@ -7,7 +7,7 @@ reach, those together that lie on one another. Regions have addresses that are t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,6 +175,17 @@ class Call:
         self.shown = [
             marks(region.numel(), found) if region.numel() else None
             for region, found in zip(self.regions, readable, strict=True)
+        ]
+
+    def outs(self, names: Iterable[str]) -> int:
+        """How many tensors are in the arguments of these names."""
+        return sum(len(self._named.get(name, ())) for name in names)
+
+    def placed(self, base: Callable[[int], int]) -> list[tuple[int, Sequence[int], Sequence[int], int]]:
+        """Where its tensors lie, if `base` says where regions begin: address, sizes, strides, bytes an element."""
+        return [
+            (base(region) + offset * dtype.itemsize, shape, stride, dtype.itemsize)
+            for region, dtype, shape, stride, offset in self._told
         ]
 
     @property
