@@ -20,7 +20,7 @@ def request_of(body: memoryview) -> dict[str, Any]:
     found = json.loads(bytes(body), parse_int=_integer)
     if not isinstance(found, dict):
         raise Malformed("no kernel")
-    constants = found.get("constants")
+    constants = found.get("constants", {})
     if not isinstance(constants, dict) or len(json.dumps(constants)) > MOST_CONSTANTS:
         raise Malformed("more constants than messages quote")
     return found
