@@ -25,7 +25,6 @@ def misread(readings: Read, *sizes: tuple[int, ...], truth: bool = False, known:
     [
         (whole(7), [(7, 3)]),
         (whole(21), [(7, 3)]),  # all elements
-        (whole(6), [(7,)]),  # the largest index
         (whole(0), [(5,)]),
         (whole(1), [(5,)]),
         (whole(5, 1), [(5,)]),
@@ -44,6 +43,8 @@ def test_a_size_and_a_flag_may_be_read(readings: Read, sizes: list[tuple[int, ..
         (whole(9), [(18,)], r"reads 9, which is no size of the result \(its sizes: \[18\]\)"),
         (whole(18, 9), [(18,)], "reads 9"),
         (whole(-1), [(18,)], "reads -1"),
+        (whole(6), [(7,)], "reads 6"),  # the largest index says as much, and is another role
+        ([("float32", struct.pack("<f", -0.0))], [(5,)], "reads nan"),  # whose sign would be a bit
         (whole(7, 3), [(7, 3)], "reads 7 and 3, neither of which is a flag"),
         ([("uint8", bytes(16))], [(13, 1)], "reads 16 numbers"),
         ([("float32", struct.pack("<f", 0.25))], [(5,)], r"reads 0\.25"),

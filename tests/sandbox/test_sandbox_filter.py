@@ -75,14 +75,26 @@ def test_a_guest_may_make_exactly_the_listed_calls(machine: str) -> None:
     allowed = {numbers[which] for numbers in _allowed.ALLOWED.values()} - {None}
     looked_at = (
         _allowed.FCNTL, _allowed.GETSOCKOPT, _allowed.TGKILL, _allowed.MMAP, _allowed.WAIT4, _allowed.WAITID,
-        _allowed.FUTEX, _allowed.CLOCK_NANOSLEEP,
+        _allowed.FUTEX, _allowed.CLOCK_NANOSLEEP, *_allowed.SELECTS, *(numbers for numbers, _ in _allowed.MESSAGES),
     )  # fmt: skip
-    special = {numbers[which] for numbers in looked_at}
+    special = {numbers[which] for numbers in looked_at} - {None}
     assert not special & allowed
     for number in {*range(600), *range(1 << 10, 1 << 12)} - special - {_seccomp.CLONE3[which]}:
         assert run(machine, number, blind=True) == (ALLOW if number in allowed else ERRNO | EPERM), number
     for flags in (17, 17 | 0x10000000, 0x3D0F00):  # a process, one in a namespace, a thread
         assert run(machine, _seccomp.CLONE[which], flags, blind=True) == ERRNO | EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_guest_waits_for_messages_and_looks_at_nothing(machine: str) -> None:
+    which = MACHINES.index(machine)
+    for numbers, place in _allowed.MESSAGES:
+        for flags, answer in ((0, ALLOW), (0x4000, ALLOW), (0x40, ERRNO | EPERM), (0x42, ERRNO | EPERM)):
+            assert run(machine, numbers[which], *([3] * (place - 1)), flags, blind=True) == answer
+    for numbers in _allowed.SELECTS:
+        if numbers[which] is not None:
+            assert run(machine, numbers[which], 0, blind=True) == ALLOW
+            assert run(machine, numbers[which], 4, blind=True) == ERRNO | EPERM
 
 
 @pytest.mark.parametrize("machine", MACHINES)

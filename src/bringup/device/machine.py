@@ -82,7 +82,8 @@ class Machine:
 
     def _open(self, mode: dict[str, Any], inputs: Sequence[tuple[int, memoryview]] = ()) -> None:
         self.mode, self.inputs = mode, inputs
-        self.queue: list[tuple[Command, bytes]] = []
+        self.queue: list[tuple[Command, bytes, Sequence[Choice]]] = []
+        self.choice = 0  # among alternatives, once something runs
         self.queued = 0  # bytes
         self.marks: list[int] = []  # commands that were queued where something that is only timed began
         self.trials = Trials()
@@ -231,10 +232,12 @@ class Machine:
         """Do everything that was asked for up to now."""
         if not self.started:
             self.started = True
+            self.choice = self._choose()
             self.execution.start(self.inputs)
         queue, self.queue = self.queue, []
-        for command, body in queue:
-            self.execution.execute(command, memoryview(body))
+        for command, body, choices in queue:
+            chosen = choices[self.choice % len(choices)].of(body) if choices else body
+            self.execution.execute(command, memoryview(chosen))
 
     # One command ---------------------------------------------------------------------------------------------
 
@@ -275,7 +278,7 @@ class Machine:
             if command is Command.MARK:
                 self._mark()
                 return None
-            self._enqueue(command, self._chosen(body, choices))
+            self._enqueue(command, body, choices)
         except Malformed as error:
             self.note(Broken(STREAM, f"the guest's command {command.name} names {error}"))
         except (Broken, Fault) as error:
@@ -315,7 +318,7 @@ class Machine:
         """What may run in the place of a launch. Kernels that are among it were asked for, as any that is launched."""
         if self.trials:
             self.trials.launch(body)
-        found = self.trials.alternatives(body)
+        found = self.trials.alternatives(body, self._kinds)
         for one in found:
             known = self.launchers.get(one.kernel)
             if known is not None and known.digest in self.tried:
@@ -323,19 +326,23 @@ class Machine:
                 self.loaded.setdefault(known.digest, self.tried.pop(known.digest))
         return found
 
-    def _chosen(self, body: memoryview, choices: list[Choice]) -> bytes | memoryview:
-        """A launch, or what runs in its place: the fastest where they were timed, else as the mode says."""
-        if not choices:
-            return body
-        place = fastest(choices) if self._timed else int(self.mode.get("choice", 0)) % len(choices)
-        return choices[place].of(body)
+    def _kinds(self, number: int) -> Any:
+        """Names and kinds of a kernel's arguments."""
+        known = self.launchers.get(number)
+        return None if known is None else (known.names, known.kinds)
+
+    def _choose(self) -> int:
+        """Which alternative of each launch runs in this call."""
+        if not self._timed:
+            return int(self.mode.get("choice", 0))
+        return fastest([one.seconds for one in choices] for _, _, choices in self.queue)
 
     @property
     def _timed(self) -> bool:
         """Whether trials are timed; `clock`: and whoever sends the commands, no guest, is told."""
         return bool(self.mode.get("timed") or self.mode.get("clock"))
 
-    def _enqueue(self, command: Command, body: bytes | memoryview) -> None:
+    def _enqueue(self, command: Command, body: bytes | memoryview, choices: Sequence[Choice] = ()) -> None:
         if self.execution.error is not None:
             return
         self.queued += len(body)
@@ -344,7 +351,7 @@ class Machine:
                 STREAM, f"the wrapper {TOO_MANY} {MOST_COMMANDS} things or {MOST_QUEUED >> 20} MiB "
                 "in a call"
             )  # fmt: skip
-        self.queue.append((command, bytes(body)))
+        self.queue.append((command, bytes(body), choices))
 
     def _read(self, body: memoryview) -> Answer:
         execution = self.execution
@@ -417,7 +424,7 @@ class Machine:
         try:
             trial.start([(base, memoryview(bytes(len(data)))) for base, data in self.inputs])
             failed = False
-            for command, body in self.queue:
+            for command, body, _ in self.queue:
                 if command is not Command.FREE:
                     trial.execute(command, memoryview(body))
                 if trial.error is not None and trial.error["kind"] not in INFINITE:
@@ -433,7 +440,7 @@ class Machine:
         trial.finish()
         times: list[float | None] = []
         began = time.perf_counter()
-        for command, body in self.queue[mark:]:
+        for command, body, _ in self.queue[mark:]:
             if command is Command.LAUNCH and trial.error is None:
                 trial.execute(Command.LAUNCH, memoryview(body))
                 times.append(next((one.get("microseconds") for one in self.engine.counters()[-1:]), None))

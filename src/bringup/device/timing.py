@@ -2,14 +2,15 @@
 
 A guest that knows how long something takes knows more than its call says. So each trial takes `TOLD` seconds, as it is
 told, wherever it runs; a tuner that asks Triton for a choice gets its first configuration that compiles. When it then
-launches that one, the launches that it has tried with the same arguments are alternatives, and the device runs
-whichever it likes: in the judge one that is drawn, so that all are judged; in use, and where times are taken, the
-fastest.
+launches that one, the launches that it has tried with the same arguments are alternatives: kernels with arguments of
+the same kinds and names, the first `MOST` of them. The device runs whichever it likes, one number for all launches of a
+call: in the judge each number in its turn, so that all that can run in use is judged; in use, and where times are
+taken, the one that is fastest for the whole call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,8 @@ from bringup.device.wire import LAUNCH
 
 TOLD = 2e-5  # seconds
 TURNS = 3  # that launches are timed in a trial, of which the shortest counts
-MOST_TRIALS = 1 << 13  # of one call
+MOST_TRIALS = 1 << 10  # of one call
+MOST = 8  # alternatives of a launch, itself among them
 MOST_MARKS = 8  # a tuner may try what tunes itself
 INFINITE = ("fault", "launch", "time")  # kinds of faults of the launches that are timed, which a tuner may pass over
 # In a trial all memory holds zeros that may be read and written, and rules on what a call does are not asked.
@@ -25,6 +27,9 @@ TRIAL_MODE: dict[str, Any] = {
     "profile": True, "order": None, "tape": None, "host_bytes": None, "uploaded_bytes": None,
     "marks": {}, "written": None, "gaps": {}, "arguments": None, "results": [], "seed": None,
 }  # fmt: skip
+
+
+KindsOf = Callable[[int], Any]
 
 
 @dataclass(frozen=True)
@@ -77,19 +82,26 @@ class Trials:
                 known.append(made)
         return self.count <= MOST_TRIALS
 
-    def alternatives(self, body: bytes | memoryview) -> list[Choice]:
-        """Return what may be run in the place of a launch, that itself first; empty where nothing else may."""
+    def alternatives(self, body: bytes | memoryview, kinds_of: KindsOf) -> list[Choice]:
+        """Return what may be run in the place of a launch, itself among it, as it was tried; empty for nothing else.
+
+        `kinds_of` says names and kinds of a kernel's arguments, by its number; None where there is no such kernel.
+        """
         if self._open or len(body) < LAUNCH.size:
             return []
-        known = self._known.get(bytes(body[LAUNCH.size :]), [])
         asked = _choice(bytes(body), 0.0)
-        own = [one for one in known if (one.kernel, one.grid) == (asked.kernel, asked.grid)]
-        return [*own, *(one for one in known if one is not own[0])] if own and len(known) > 1 else []
+        kinds = kinds_of(asked.kernel)
+        known = self._known.get(bytes(body[LAUNCH.size :]), [])
+        alike = [one for one in known if kinds is not None and kinds_of(one.kernel) == kinds][:MOST]
+        own = any((one.kernel, one.grid) == (asked.kernel, asked.grid) for one in alike)
+        return alike if own and len(alike) > 1 else []
 
 
-def fastest(choices: list[Choice]) -> int:
-    """Return which of them took least; of several the first."""
-    return min(range(len(choices)), key=lambda place: choices[place].seconds)
+def fastest(launches: Iterable[Sequence[float]]) -> int:
+    """Return the number that is fastest for a call, of launches that took so many seconds each by alternative."""
+    known = [seconds for seconds in launches if seconds]
+    totals = [sum(seconds[number % len(seconds)] for seconds in known) for number in range(MOST)]
+    return totals.index(min(totals))
 
 
 def _choice(body: bytes, seconds: float) -> Choice:

@@ -66,7 +66,7 @@ class Transcript:
         return self._name(base) if base in self._sizes else "memory of nobody" if base else "nothing"
 
     def add(self, command: Command, body: bytes | memoryview, choices: Sequence[Choice] = ()) -> None:
-        """Note a command; `choices`: of a launch, itself first, what may run in its place."""
+        """Note a command; `choices`: of a launch, what may run in its place."""
         if command is Command.MARK:
             rest = self._rest.copy(), self._more
             self._marked.append((len(self._lines), *rest, self._named, dict(self._names)))
@@ -75,7 +75,7 @@ class Transcript:
         elif command in _WORDS:
             try:
                 line = _WORDS[command](self, memoryview(body))
-                line += "".join(f" or {self._kernel(one)}" for one in choices[1:])
+                line += "".join(f" or {self._kernel(one)}" for one in choices)
             except (struct.error, Malformed, ValueError, IndexError, OverflowError) as error:
                 line = f"{command.name} that makes no sense: {error}"
             if line:

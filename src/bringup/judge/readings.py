@@ -15,9 +15,10 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+DIMENSIONS = range(-8, 9)  # numbers among the arguments that may say which dimension a size is of, flags among them
 MOST = 2  # numbers of a call: a size, and a flag that all is well
 Role = tuple[Any, ...]
-"""("size", result, dimension), ("elements", result), each with what is taken off; ("flag", value)."""
+"""("size", result, dimension), ("elements", result) or ("flag", value)."""
 
 _FLAG = "kernels decide, the host reads one number, 0 or 1"
 _SIZE = (
@@ -53,7 +54,8 @@ class Readings:
         if len(numbers) > MOST:
             return f"the wrapper reads {len(numbers)} numbers: {_SIZE}"
         empty = tuple(tuple(size == 0 for size in shape) for shape in sizes)
-        kind = len(numbers), empty, repr([one for one in pytree.tree_leaves(arguments) if isinstance(one, int | str)])
+        known_dims = [one for one in pytree.tree_leaves(arguments) if isinstance(one, int | str) and one in DIMENSIONS]
+        kind = len(numbers), empty, repr(known_dims)
         shapes = ", ".join(str(list(shape)) for shape in sizes) or "none"
         found: list[set[Role]] = []
         for place, number in enumerate(numbers):
@@ -77,10 +79,9 @@ class Readings:
 
 def _roles(number: float, sizes: Sequence[Sequence[int]]) -> Iterator[Role]:
     for place, shape in enumerate(sizes):
-        for less in (0, 1):  # the largest index
-            yield from (("size", place, dim, less) for dim, size in enumerate(shape) if number == size - less)
-            if number == math.prod(shape) - less:
-                yield ("elements", place, less)
+        yield from (("size", place, dim) for dim, size in enumerate(shape) if number == size)
+        if number == math.prod(shape):
+            yield ("elements", place)
     if number in (0, 1):
         yield ("flag", number)
 
@@ -90,7 +91,8 @@ def _numbers(dtype: str, data: bytes) -> Iterator[int | float]:
     if not data:
         return
     for one in torch.frombuffer(bytearray(data), dtype=kind).reshape(-1).tolist():
-        yield one if isinstance(one, int | float) else math.nan  # complex: no size
+        odd = not isinstance(one, int | float) or (one == 0 and math.copysign(1.0, one) < 0)  # complex, and -0.0
+        yield math.nan if odd else one
 
 
 def _shown(number: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -53,6 +54,7 @@ from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, state
 
 MOST_STEPS = 1 << 17
+MOST_TRIED_SECONDS = 60.0  # that all trials of a call may take
 LEAST_LIMIT, PER_BYTE = 4 << 30, 16  # bytes that a call may allocate: at least, and for each byte of its arguments
 
 
@@ -148,6 +150,8 @@ class Recorder:
         self._done = 0 if self.begun is None else len(self.begun.steps)
         self.readings: list[Reading] = []
         self._trials = Trials()
+        self._choice: int | None = None
+        self._tried_seconds = 0.0
         self._asked_bytes = 0  # of requests for kernels
         self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
         self.sizes = list(self.given)
@@ -183,6 +187,7 @@ class Recorder:
             if nbytes and (number < 0 or int(nbytes) > self.sizes[number]):
                 raise GuestFailed("the wrapper returns memory that is not the call's")
             numbers.append(number)
+        self._choose()
         # What was chosen is kept for the next process, now that nobody sees how long that takes.
         launches = [step for step in self.steps if isinstance(step, Launch)]
         launched = {step.named.key for step in launches}
@@ -199,6 +204,7 @@ class Recorder:
         self._catch_up()
 
     def _catch_up(self) -> None:
+        self._choose()
         if self.begun is not None:
             before, self.begun = self.begun.steps, None
             if differing(before, self.steps[: len(before)]) != []:
@@ -310,7 +316,7 @@ class Recorder:
                 self._trials.launch(body)
             else:
                 self._asked.pop(LAUNCH.unpack_from(body)[0], None)
-                made = self._with_alternatives(made, self._trials.alternatives(body))
+                made = self._with_alternatives(made, self._trials.alternatives(body, self._kinds))
             self.steps.append(made)
 
     def _nbytes(self, base: int) -> int:
@@ -373,15 +379,29 @@ class Recorder:
         first, second, third = grid
         return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers))
 
+    def _kinds(self, number: int) -> Any:
+        """Names and kinds of a kernel's arguments."""
+        known = self.launchers.get(number)
+        return None if known is None else (known.names, known.kinds)
+
     def _with_alternatives(self, made: Launch, choices: list[Choice]) -> Launch:
-        """A launch with what a tuner has tried in its place, and which of them was the fastest."""
-        if not choices:
-            return made
-        others = []
-        for one in choices[1:]:
-            launcher = self.launchers[one.kernel]  # it was looked up when it was tried
-            others.append(Alternative(launcher.kernel, one.grid, launcher.named))
-        return replace(made, alternatives=tuple(others), choice=fastest(choices))
+        """A launch with what a tuner has tried in its place."""
+        found = [
+            Alternative(known.kernel, one.grid, known.named, one.seconds)
+            for one in choices
+            if (known := self.launchers.get(one.kernel)) is not None
+        ]
+        return replace(made, alternatives=tuple(found))
+
+    def _choose(self) -> None:
+        """Decide which alternatives run, once for the call: what is fastest for all that is known of it then."""
+        launches = [step for step in self.steps if isinstance(step, Launch)]
+        if self._choice is None:
+            self._choice = fastest([one.seconds for one in step.alternatives] for step in launches)
+        self.steps[self._done :] = [
+            replace(step, choice=self._choice) if isinstance(step, Launch) and step.alternatives else step
+            for step in self.steps[self._done :]
+        ]
 
     def _address(self, value: int, base: int) -> tuple[int, int]:
         """The region behind a pointer and bytes from its beginning; -1 and the pointer itself for nobody's memory."""
@@ -420,7 +440,11 @@ class Recorder:
             raise Malformed("a time that was not begun")
         mark = self._marks.pop()
         try:
+            began = time.monotonic()
             seconds = self._follow(Command.TIME, b"") if not self.readings else None
+            self._tried_seconds += time.monotonic() - began
+            if self._tried_seconds > MOST_TRIED_SECONDS:
+                raise Malformed(f"trials that take more than {MOST_TRIED_SECONDS:.0f} s")
             if not self._trials.end(seconds or 0.0):
                 raise Malformed(f"more than {MOST_TRIALS} times")
         finally:

@@ -221,6 +221,8 @@ class Alternative:
     kernel: Any = field(compare=False)
     grid: tuple[int, int, int]
     named: Any
+    seconds: float = field(default=0.0, compare=False)
+    """Of its trial."""
 
 
 @dataclass(frozen=True)
@@ -235,14 +237,14 @@ class Launch:
     pointers: tuple[tuple[int, str, int, int], ...]
     """Position among the arguments, name, region, bytes from its beginning; -1 and a pointer into nobody's memory."""
     alternatives: tuple[Alternative, ...] = ()
-    """What a tuner has tried beside it."""
+    """What a tuner has tried with its arguments, itself among it; nothing where there is no choice."""
     choice: int = field(default=0, compare=False)
-    """What runs: 0 for itself, n for the n-th alternative. A matter of time alone."""
+    """Which of them runs: a matter of time alone."""
 
     @property
     def chosen(self) -> Launch | Alternative:
         """What runs."""
-        return self.alternatives[self.choice - 1] if self.choice else self
+        return self.alternatives[self.choice % len(self.alternatives)] if self.alternatives else self
 
     def run(self, regions: Room) -> None:
         """Do it."""

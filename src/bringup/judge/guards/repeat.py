@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bringup.device.seeds import BITS, SEED
+from bringup.device.timing import MOST
 from bringup.judge.guards import _resized
 from bringup.judge.guards._base import Rerun
 
@@ -71,10 +72,18 @@ class Repeat(Rerun):
 
     def check(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
         """Compare the bits of two calls."""
-        one = rerun.call(case, {"choice": 0})  # another kernel may sum in another order
+        for choice in _choices(case):
+            outcome = self._twice(rerun, case, choice)
+            if outcome is not None:
+                return outcome
+        return None
+
+    def _twice(self, rerun: Rerunner, case: CaseJudge, choice: int) -> Outcome | None:
+        """Compare two calls with the same alternatives: another kernel may sum in another order."""
+        one = rerun.call(case, {"choice": choice})
         # An order that everybody knows would be one that a race suits.
         chance = rerun.chance(self.id, case.inputs.case.dtype, "order")
-        other = rerun.call(case, {"choice": 0, "order": chance.getrandbits(31)})
+        other = rerun.call(case, {"choice": choice, "order": chance.getrandbits(31)})
         for run in (one, other):
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, "called once more: ", run.outcome, case)
@@ -82,7 +91,7 @@ class Repeat(Rerun):
             return None
         difference = rerun.first_difference(one, other)
         if difference is None:
-            return self._seeded(rerun, case, one) if case.inputs.notes.get("random") else None
+            return self._seeded(rerun, case, one, choice) if case.inputs.notes.get("random") else None
         return rerun.wrong(
             self.id,
             f"two calls on the same input differ: {difference}; memory is read or returned that nothing has written, "
@@ -97,9 +106,10 @@ class Repeat(Rerun):
         if found is not None or not drawing:
             return found
         every = [case for of_dtype in cases.values() for case in of_dtype if case.inputs.notes.get("random")]
-        largest = max(every, key=lambda case: sum(t.numel() for _, t in case.tensors), default=None)
-        if largest is not None and (outcome := self._strangers(rerun, largest)) is not None:
-            return outcome, largest
+        for largest in sorted(every, key=lambda case: -sum(t.numel() for _, t in case.tensors))[:1]:
+            for choice in _choices(largest):
+                if (outcome := self._strangers(rerun, largest, choice)) is not None:
+                    return outcome, largest
         chance = rerun.chance(self.id, "", "small")
         drawn = [one for case in drawing for one in rerun.reseeded(case, MANY, 0)]
         small = [
@@ -108,16 +118,17 @@ class Repeat(Rerun):
         ]  # fmt: skip
         alike = {case.inputs.title: case for case in small}  # one of each kind
         for case in chance.sample(list(alike.values()), min(SMALL, len(alike))):
-            if (outcome := self._streams(rerun, case)) is not None:
-                return outcome, case
+            for choice in _choices(case):
+                if (outcome := self._streams(rerun, case, choice)) is not None:
+                    return outcome, case
         return None
 
-    def _run(self, rerun: Rerunner, case: CaseJudge, seed: int) -> tuple[CaseJudge, Run]:
+    def _run(self, rerun: Rerunner, case: CaseJudge, seed: int, choice: int) -> tuple[CaseJudge, Run]:
         """Make the call with another seed; return it with what came of it."""
         changed = rerun.given(case, seed=seed)
-        return changed, rerun.call(changed, {})
+        return changed, rerun.call(changed, {"choice": choice})
 
-    def _streams(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
+    def _streams(self, rerun: Rerunner, case: CaseJudge, choice: int) -> Outcome | None:
         """Ask for the few numbers of many seeds: there must be about as many kinds as PyTorch's generator gives.
 
         Together they follow the distribution, which few numbers do not show.
@@ -131,7 +142,7 @@ class Repeat(Rerun):
             while seed in seeds:
                 seed = chance.getrandbits(BITS)
             seeds.add(seed)
-            changed, run = self._run(rerun, case, seed)
+            changed, run = self._run(rerun, case, seed, choice)
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, SEEDED, run.outcome, changed)
             all_of_them.append(tuple(tensor for _, tensor in run.tensors))
@@ -152,7 +163,7 @@ class Repeat(Rerun):
                 return rerun.wrong(self.id, text, case)
         return None
 
-    def _strangers(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
+    def _strangers(self, rerun: Rerunner, case: CaseJudge, choice: int) -> Outcome | None:
         """Ask for the numbers of seeds that are drawn, one after the other, or differ by a bit: no two have to do."""
         statements = getattr(case.inputs.postprocess, "of_two", None)
         if statements is None:
@@ -163,7 +174,7 @@ class Repeat(Rerun):
         seeds = [*near, *(chance.getrandbits(BITS) for _ in range(OTHERS))]
         found: list[tuple[torch.Tensor, ...]] = []
         for seed in seeds:
-            changed, run = self._run(rerun, case, seed)
+            changed, run = self._run(rerun, case, seed, choice)
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, SEEDED, run.outcome, changed)
             found.append(tuple(tensor for _, tensor in run.tensors))
@@ -173,11 +184,11 @@ class Repeat(Rerun):
                     return rerun.wrong(self.id, f"of seeds {one} and {other} it does not hold that {words}", case)
         return None
 
-    def _seeded(self, rerun: Rerunner, case: CaseJudge, one: Run) -> Outcome | None:
+    def _seeded(self, rerun: Rerunner, case: CaseJudge, one: Run, choice: int) -> Outcome | None:
         """Ask for the numbers of other seeds: they must differ, be as random, and be drawn by kernels."""
         chance = rerun.chance(self.id, case.inputs.case.dtype, "seeds")
         for place in chance.sample(range(BITS), SEED_BITS):
-            changed, run = self._run(rerun, case, int(case.kwargs["seed"]) ^ (1 << place))
+            changed, run = self._run(rerun, case, int(case.kwargs["seed"]) ^ (1 << place), choice)
             if run.outcome.kind != "passed":
                 return rerun.failed(self.id, SEEDED, run.outcome, changed)
             if rerun.first_difference(one, run) is None:
@@ -190,3 +201,8 @@ def _unless_passed(run: Run) -> str:
     """What to do about a seed that no launch of a call has as it is; "" where one has."""
     passed = any(word.endswith(NAMED) for line in run.transcript for word in line.split(" "))
     return "" if passed else f"; {NOT_PASSED}"
+
+
+def _choices(case: CaseJudge) -> range:
+    """The numbers of alternatives that a call may have: one where a wrapper tries nothing."""
+    return range(MOST if any(" or " in line for line in case.asked.transcript) else 1)

@@ -18,10 +18,10 @@ ALLOWED: dict[str, Numbers] = {
     # what is open; what a message carries beside its bytes, pages of pipes and watches are counted by user
     "read": (0, 63), "write": (1, 64), "readv": (19, 65), "writev": (20, 66), "pread64": (17, 67),
     "pwrite64": (18, 68), "lseek": (8, 62), "close": (3, 57), "close_range": (436, 436), "dup": (32, 23),
-    "dup2": (33, None), "dup3": (292, 24), "sendto": (44, 206), "recvfrom": (45, 207), "recvmsg": (47, 212),
+    "dup2": (33, None), "dup3": (292, 24),
     "shutdown": (48, 210), "getsockname": (51, 204), "getpeername": (52, 205),
     # waits, for a time but not until one
-    "poll": (7, None), "ppoll": (271, 73), "select": (23, None), "pselect6": (270, 72), "nanosleep": (35, 101),
+    "nanosleep": (35, 101),
     "restart_syscall": (219, 128), "sched_yield": (24, 124), "pause": (34, None),
     # itself, and its end
     "exit": (60, 93), "exit_group": (231, 94), "getpid": (39, 172),
@@ -56,5 +56,9 @@ SOL_SOCKET, SOCKET_OPTIONS = 1, (3, 4, 38, 39)
 FUTEX: Numbers = (202, 98)
 FUTEX_WAITS = (0, 6, 9, 11, 13)  # FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2: those with an end
 FUTEX_COMMAND = 0x7F
+# Who looks again and again whether an answer has come counts how long it takes: messages are waited for.
+MESSAGES: tuple[tuple[Numbers, int], ...] = (((44, 206), 4), ((45, 207), 4), ((47, 212), 3))  # and where flags are
+MSG_DONTWAIT = 0x40  # of sendto, recvfrom, recvmsg
+SELECTS: tuple[Numbers, ...] = ((23, None), (270, 72))  # select, pselect6: a sleep where they look at nothing
 CLOCK_NANOSLEEP: Numbers = (230, 115)
 TIMER_ABSTIME = 1

@@ -75,7 +75,7 @@ def program(machine: str, *, blind: bool = False, own: int = WORKER) -> list[Ins
         code += [(EQUAL, 0, 4, CLONE[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
         code += [(ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
     if blind:
-        code += _asked_of_what_is_open(which) + _of_itself(which, own) + _waits(which)
+        code += _asked_of_what_is_open(which) + _of_itself(which, own) + _waits(which) + _messages(which)
     else:
         code += [(EQUAL, 0, 4, SOCKET[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
         code += [(EQUAL, 1, 0, AF_UNIX), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
@@ -137,6 +137,21 @@ def _waits(which: int) -> list[Instruction]:
         (EQUAL, 0, len(lock), _number(_allowed.FUTEX, which)), *lock,
         (EQUAL, 0, len(sleep), _number(_allowed.CLOCK_NANOSLEEP, which)), *sleep,
     ]  # fmt: skip
+
+
+def _messages(which: int) -> list[Instruction]:
+    """Messages, which are waited for, and looks at what is open, which are no looks at all."""
+    refuse: Instruction = (RETURN, 0, 0, ERRNO | EPERM)
+    allow: Instruction = (RETURN, 0, 0, ALLOW)
+    code: list[Instruction] = []
+    for numbers, place in _allowed.MESSAGES:
+        flags = {3: THIRD_ARGUMENT, 4: FOURTH_ARGUMENT}[place]
+        body = [(LOAD, 0, 0, flags), (ANY_BIT, 0, 1, _allowed.MSG_DONTWAIT), refuse, allow]
+        code += [(EQUAL, 0, len(body), _number(numbers, which)), *body]
+    for numbers in _allowed.SELECTS:
+        if (number := numbers[which]) is not None:
+            code += _one_of(number, [(LOAD, 0, 0, FIRST_ARGUMENT)], (0,))
+    return code
 
 
 def _number(numbers: _allowed.Numbers, which: int) -> int:
