@@ -24,13 +24,13 @@ def word(seed: int) -> bytes:
     return _WORD.pack(seed & (1 << 64) - 1)
 
 
-def mixed(source: str, seed: int) -> int:
+def mixed(salt: str, seed: int) -> int:
     """Return the seed that a kernel gets for one that a program's generator gave.
 
-    Which seeds programs have after `torch.manual_seed(0)` everybody can list. What becomes of them hangs on the whole
-    text that would hold the list, by SHA-256; judged kernels get seeds drawn from all that there are.
+    Which seeds programs have after `torch.manual_seed(0)` everybody can list. What becomes of them, by SHA-256, hangs
+    on what was drawn when the kernel was added to its library; judged kernels get seeds drawn from all that there are.
     """
-    digest = hashlib.sha256(source.encode("utf-8", "replace") + b"\0" + word(seed)).digest()
+    digest = hashlib.sha256(salt.encode() + b"\0" + word(seed)).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 
 

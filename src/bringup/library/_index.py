@@ -126,6 +126,8 @@ class Entry:
     calls: tuple[str, ...] = ()
     """Overloads that the kernel calls through PyTorch, instead of computing all by itself."""
     origin: str = ""
+    salt: str = ""
+    """What seeds are mixed with, of a kernel that draws numbers: drawn when it was added, so no source has it."""
 
     @property
     def key(self) -> tuple[str, str, str]:

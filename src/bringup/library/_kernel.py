@@ -111,7 +111,7 @@ class Kernel:
                     wrapper = self.module().wrapper
                 else:
                     wrapper = self._seal(self.library.source(self.entry), self.schema)
-                self._call = _bound(wrapper, self.schema, self.entry.overload, self.library.source(self.entry))
+                self._call = _bound(wrapper, self.schema, self.entry.overload, self.entry.salt)
             return self._call
 
     def module(self) -> types.ModuleType:
@@ -140,7 +140,7 @@ class Kernel:
         return module
 
 
-def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str, source: str) -> Callable[[Sequence[Any]], Any]:
+def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str, salt: str) -> Callable[[Sequence[Any]], Any]:
     """Return a caller of a wrapper: positional parameters by position, keyword-only ones by name.
 
     What has its default is left out, last ones and names: so does PyTorch when it calls a kernel in Python, and so it
@@ -193,7 +193,7 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str, source: s
                 f"aten::{overload}: its wrapper has no default for '{missed.pop()}', which PyTorch leaves out here"
             )
         if drawing:
-            named["seed"] = mixed(source, drawn_seed(schema, values))
+            named["seed"] = mixed(salt, drawn_seed(schema, values))
         return wrapper(*[values[i] for i in kept_positions[:last]], **named)
 
     return call

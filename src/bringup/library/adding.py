@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -119,7 +120,8 @@ def add_judged(
             f"{origin}: an override for {profile} must have been judged there; this one was judged on {evidence.target}"
         )
     entry = Entry(
-        evidence.operator, "", "", "", profile=profile, variant=variant, when=when, origin=origin
+        evidence.operator, "", "", "", profile=profile, variant=variant, when=when, origin=origin,
+        salt=_salt(evidence.operator),
     )  # fmt: skip
     known = library.find(*entry.key)
     if known is not None and known.candidate == evidence.candidate:
@@ -151,9 +153,17 @@ def add_unjudged(
     if isinstance(parsed, FormatProblem):
         raise LibraryError(f"{origin}: no kernel: {parsed.explanation}")
     entry = Entry(
-        overload, "", "", "", profile=profile, variant=variant, when=when, calls=tuple(calls), origin=origin
+        overload, "", "", "", profile=profile, variant=variant, when=when, calls=tuple(calls), origin=origin,
+        salt=_salt(overload),
     )  # fmt: skip
     return library.put(entry, parsed.source, replaces=replaces)
+
+
+def _salt(overload: str) -> str:
+    """What the seeds of a kernel that is added are mixed with; "" for one that draws nothing."""
+    from bringup.library.schemas import schema_of
+
+    return secrets.token_hex(16) if schema_of(overload).random else ""
 
 
 def parse_source(source: str, origin: str) -> Candidate:
