@@ -318,18 +318,13 @@ class Machine:
         """What may run in the place of a launch. Kernels that are among it were asked for, as any that is launched."""
         if self.trials:
             self.trials.launch(body)
-        found = self.trials.alternatives(body, self._kinds)
+        found = self.trials.alternatives(body, self.launchers)
         for one in found:
             known = self.launchers.get(one.kernel)
             if known is not None and known.digest in self.tried:
                 self.own.add(known.digest)
                 self.loaded.setdefault(known.digest, self.tried.pop(known.digest))
         return found
-
-    def _kinds(self, number: int) -> Any:
-        """Names and kinds of a kernel's arguments."""
-        known = self.launchers.get(number)
-        return None if known is None else (known.names, known.kinds)
 
     def _choose(self) -> int:
         """Which alternative of each launch runs in this call."""

@@ -10,9 +10,9 @@ taken, the one that is fastest for the whole call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from bringup.device.wire import LAUNCH
 
@@ -29,7 +29,16 @@ TRIAL_MODE: dict[str, Any] = {
 }  # fmt: skip
 
 
-KindsOf = Callable[[int], Any]
+class Launchable(Protocol):
+    """A kernel as one guest launches it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its arguments."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the same."""
 
 
 @dataclass(frozen=True)
@@ -82,19 +91,19 @@ class Trials:
                 known.append(made)
         return self.count <= MOST_TRIALS
 
-    def alternatives(self, body: bytes | memoryview, kinds_of: KindsOf) -> list[Choice]:
+    def alternatives(self, body: bytes | memoryview, launchers: Mapping[int, Launchable]) -> list[Choice]:
         """Return what may be run in the place of a launch, itself among it, as it was tried; empty for nothing else.
 
-        `kinds_of` says names and kinds of a kernel's arguments, by its number; None where there is no such kernel.
+        `launchers`: kernels by their numbers.
         """
         if self._open or len(body) < LAUNCH.size:
             return []
         asked = _choice(bytes(body), 0.0)
-        kinds = kinds_of(asked.kernel)
+        own = launchers.get(asked.kernel)
         known = self._known.get(bytes(body[LAUNCH.size :]), [])
-        alike = [one for one in known if kinds is not None and kinds_of(one.kernel) == kinds][:MOST]
-        own = any((one.kernel, one.grid) == (asked.kernel, asked.grid) for one in alike)
-        return alike if own and len(alike) > 1 else []
+        alike = [one for one in known if own is not None and _alike(own, launchers.get(one.kernel))][:MOST]
+        tried = any((one.kernel, one.grid) == (asked.kernel, asked.grid) for one in alike)
+        return alike if tried and len(alike) > 1 else []
 
 
 def fastest(launches: Iterable[Sequence[float]]) -> int:
@@ -102,6 +111,10 @@ def fastest(launches: Iterable[Sequence[float]]) -> int:
     known = [seconds for seconds in launches if seconds]
     totals = [sum(seconds[number % len(seconds)] for seconds in known) for number in range(MOST)]
     return totals.index(min(totals))
+
+
+def _alike(one: Launchable, other: Launchable | None) -> bool:
+    return other is not None and (one.names, one.kinds) == (other.names, other.kinds)
 
 
 def _choice(body: bytes, seconds: float) -> Choice:

@@ -54,7 +54,7 @@ class Readings:
         if len(numbers) > MOST:
             return f"the wrapper reads {len(numbers)} numbers: {_SIZE}"
         empty = tuple(tuple(size == 0 for size in shape) for shape in sizes)
-        known_dims = [one for one in pytree.tree_leaves(arguments) if isinstance(one, int | str) and one in DIMENSIONS]
+        known_dims = [one for one in pytree.tree_leaves(arguments) if isinstance(one, int) and one in DIMENSIONS]
         kind = len(numbers), empty, repr(known_dims)
         shapes = ", ".join(str(list(shape)) for shape in sizes) or "none"
         found: list[set[Role]] = []

@@ -1,8 +1,8 @@
 """Tapes of calls that differ in their numbers alone, made into one for all such calls.
 
-An optimiser gives another step size at every step, and a kernel that draws gets another seed at every call. What a
-wrapper does with such a number is nearly always to hand it on to a launch, or to upload it. Two tapes show where: words
-that differ are the call's number in some format, and nothing else differs. Four more must then be as foretold
+An optimiser gives another step size at every step. (A seed is none of these numbers: a wrapper is told a name for it.)
+What a wrapper does with such a number is nearly always to hand it on to a launch, or to upload it. Two tapes show
+where: words that differ are the call's number in some format, and nothing else differs. Four more must be as foretold
 (`agreement`), and so must the next `PROVED` of the program's own calls, before any goes without a guest: whatever class
 of numbers a wrapper treats apart, if it is the program's, these calls are of it.
 
@@ -29,7 +29,7 @@ import torch
 
 from bringup.library._tapes import Launch, Step, Tape, Upload
 
-LARGE = 1 << 32  # from here on an integer is one number among many: a seed, not a size
+LARGE = 1 << 32  # from here on an integer is one number among many, not a size
 APART = 2.0**-6  # relative; numbers that are nearer may be one number in a narrow format
 SPAN = 8  # powers of two within which floats are of one class; 1 is the end of one
 LEAST, MOST = 2.0**-100, 2.0**100  # of the absolute value of a float that is left open
@@ -246,7 +246,7 @@ def drawn(numbers: Sequence[Number], alike: Callable[[Sequence[Number]], bool], 
 def _placed(number: Number, share: float, draw: random.Random, by_size: bool) -> Number:
     """A number of the same class, that far from its low end to its high one; low bits of integers drawn.
 
-    In powers, and integers also by size: seeds lie in the largest powers, nearly all of them.
+    In powers, and integers also by size: of those drawn evenly nearly all lie in the largest powers.
     """
     if isinstance(number, float):
         return math.copysign(2.0 ** (SPAN * (_span(number) + share)), number)

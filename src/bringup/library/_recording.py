@@ -316,7 +316,7 @@ class Recorder:
                 self._trials.launch(body)
             else:
                 self._asked.pop(LAUNCH.unpack_from(body)[0], None)
-                made = self._with_alternatives(made, self._trials.alternatives(body, self._kinds))
+                made = self._with_alternatives(made, self._trials.alternatives(body, self.launchers))
             self.steps.append(made)
 
     def _nbytes(self, base: int) -> int:
@@ -378,11 +378,6 @@ class Recorder:
             raise Malformed("arguments that end too early or too late")
         first, second, third = grid
         return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers))
-
-    def _kinds(self, number: int) -> Any:
-        """Names and kinds of a kernel's arguments."""
-        known = self.launchers.get(number)
-        return None if known is None else (known.names, known.kinds)
 
     def _with_alternatives(self, made: Launch, choices: list[Choice]) -> Launch:
         """A launch with what a tuner has tried in its place."""

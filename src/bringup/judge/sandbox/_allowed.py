@@ -2,9 +2,9 @@
 
 A list of what is allowed, since what tells a guest the time, or of other processes, has no end: numbers of mounts, of
 sockets and of namespaces, how full a disk is, locks on a device that others have open too. A guest opens no file,
-makes no socket or pipe, sends no descriptor, starts no program and asks nothing of the machine. It starts no thread and
-no process either: one that counts while another waits is a clock. What the kernel counts
-for all processes of a user, two guests that live at the same time would tell each other by. All else fails with EPERM.
+makes no socket or pipe, sends no descriptor, starts no program and asks nothing of the machine. It starts no thread
+and no process either: one that counts while another waits is a clock. What the kernel counts for all processes of a
+user, two guests that live at the same time would tell each other by. All else fails with EPERM.
 """
 
 from __future__ import annotations

@@ -71,12 +71,11 @@ def program(machine: str, *, blind: bool = False, own: int = WORKER) -> list[Ins
         code += [(AT_LEAST, 0, 1, X32), (RETURN, 0, 0, ERRNO | ENOSYS)]
     # The C library takes clone when there is no clone3, whose flags lie in memory where no filter sees them.
     code += [(EQUAL, 0, 1, CLONE3[which]), (RETURN, 0, 0, ERRNO | ENOSYS)]
-    if not blind:
-        code += [(EQUAL, 0, 4, CLONE[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
-        code += [(ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
     if blind:
         code += _asked_of_what_is_open(which) + _of_itself(which, own) + _waits(which) + _messages(which)
     else:
+        code += [(EQUAL, 0, 4, CLONE[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
+        code += [(ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
         code += [(EQUAL, 0, 4, SOCKET[which]), (LOAD, 0, 0, FIRST_ARGUMENT)]
         code += [(EQUAL, 1, 0, AF_UNIX), (RETURN, 0, 0, ERRNO | EPERM), (RETURN, 0, 0, ALLOW)]
     code += [(EQUAL, len(named) - index, 0, nr) for index, nr in enumerate(named)]
