@@ -21,7 +21,6 @@ TURNS = 3  # that launches are timed in a trial, of which the shortest counts
 MOST_TRIALS = 1 << 10  # of one call
 MOST = 8  # alternatives of a launch, itself among them
 MOST_MARKS = 8  # a tuner may try what tunes itself
-INFINITE = ("fault", "launch", "time")  # kinds of faults of the launches that are timed, which a tuner may pass over
 # In a trial all memory holds zeros that may be read and written, and rules on what a call does are not asked.
 TRIAL_MODE: dict[str, Any] = {
     "profile": True, "order": None, "tape": None, "host_bytes": None, "uploaded_bytes": None,

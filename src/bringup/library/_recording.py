@@ -299,6 +299,9 @@ class Recorder:
             if number >= len(self.given):
                 self._freed.add(number)
                 self.steps.append(Free(number))
+        elif self._trials:  # what is tried is the clock's business
+            if command is Command.LAUNCH:
+                self._trials.launch(body)
         elif command is Command.COPY:
             source, target = unpack_copy(body)
             check_copy(source, self._nbytes(source.base), target, self._nbytes(target.base))
@@ -312,19 +315,15 @@ class Recorder:
                 self.steps.append(Upload(self._view(target), bytearray(body[at:])))
         elif command is Command.LAUNCH:
             made = self._launch(body)
-            if self._trials:
-                self._trials.launch(body)
-            else:
-                self._asked.pop(LAUNCH.unpack_from(body)[0], None)
-                made = self._with_alternatives(made, self._trials.alternatives(body, self.launchers))
-            self.steps.append(made)
+            self._asked.pop(LAUNCH.unpack_from(body)[0], None)
+            self.steps.append(self._with_alternatives(made, self._trials.alternatives(body, self.launchers)))
 
     def _nbytes(self, base: int) -> int:
         """Bytes of what begins at an address; raises Malformed."""
         number = self._region.get(base, -1)
         if number < 0:
             raise Malformed("memory that was never allocated")
-        if number in self._freed and not self._marks:  # in a trial nothing is freed
+        if number in self._freed:
             raise Malformed("memory that is freed")
         return self.sizes[number]
 
