@@ -13,11 +13,13 @@ from bringup.accuracy import Limit, Rule, Standard, copy_arguments
 CHEBYSHEV = ("chebyshev_polynomial_t", "chebyshev_polynomial_u")
 
 
-def limit(name: str, function: object, *args: object, dtype: str = "float32") -> tuple[Limit, torch.Tensor]:
+def limit(
+    name: str, function: object, *args: object, dtype: str = "float32", kwargs: dict[str, float] | None = None
+) -> tuple[Limit, torch.Tensor]:
     assert callable(function)
-    after = copy_arguments(args, {})
-    expected = function(*after[0])
-    found = Standard(name, function, dtype).limits(args, {}, expected, after).outputs[0]
+    after = copy_arguments(args, kwargs or {})
+    expected = function(*after[0], **after[1])
+    found = Standard(name, function, dtype).limits(args, kwargs or {}, expected, after).outputs[0]
     assert found is not None
     return found, expected
 
@@ -204,3 +206,18 @@ def test_a_running_product_may_lose_what_subnormal_numbers_lose_and_no_more() ->
     plain, z = limit("cumprod", torch.cumprod, torch.full((20,), 1.5), 0)
     assert plain.wrong(z, z * (1 + 1e-3)).all()
     assert "its terms" not in plain.words
+
+
+def test_a_product_may_overflow_where_the_sum_does_not() -> None:
+    a, b, c = (torch.tensor([one, one]) for one in (3.9187e36, -24.0, 4.53373e36))
+    for name, function, kwargs, small in (
+        ("addcmul", torch.addcmul, {"value": 3.14}, (a / 8, b, c / 8)),
+        ("addcdiv", torch.addcdiv, {"value": 3.14}, (a / 8, b, 1 / (c / 8))),
+        ("sub", torch.sub, {"alpha": 75.36}, (a / 8, c / 8)),
+    ):
+        large = {"addcmul": (a, b, c), "addcdiv": (a, b, 1 / c), "sub": (a, c)}[name]
+        found, y = limit(name, function, *large, kwargs=kwargs)
+        assert not found.wrong(y, torch.full_like(y, -math.inf)).any(), name
+        assert found.wrong(y, torch.full_like(y, -1e38)).all(), name
+        found, y = limit(name, function, *small, kwargs=kwargs)  # nothing overflows
+        assert found.wrong(y, torch.full_like(y, -math.inf)).all(), name

@@ -299,6 +299,14 @@ def _running_product(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return torch.stack(rows, dim).nan_to_num(nan=0.0, posinf=0.0) * SMALLEST_STEP / UNIT
 
 
+def _largest_term(args: tuple[Any, ...], kwargs: Mapping[str, Any], divided: bool) -> Any:
+    """The largest of `b * c`, `value * b` and `value * b * c`, or of the same quotients."""
+    one, two = (_size(_argument(args, kwargs, place, f"tensor{place}")) for place in (1, 2))
+    factor, two = abs(_factor(kwargs, "value")), 1 / two if divided else two
+    product = one * two
+    return torch.maximum(torch.maximum(product, factor * product), (factor * one).expand(product.shape))
+
+
 SIZES: Mapping[str, Sizes] = {
     "running_product": _running_product,
     "clamped_logit": _clamped_logit,
@@ -317,4 +325,12 @@ SIZES: Mapping[str, Sizes] = {
     "airy": _airy,
     "asymptotic": _asymptotic,
     "added_binary_logarithm": _added_binary_logarithm,
+}
+
+# What is computed on the way to a result, where that may be beyond the range of the result's dtype, and the result not.
+WAYS: Mapping[str, Sizes] = {
+    "scaled_second": _scaled_second,
+    "scaled_first": _scaled_first,
+    "products": lambda args, kwargs: _largest_term(args, kwargs, divided=False),
+    "quotients": lambda args, kwargs: _largest_term(args, kwargs, divided=True),
 }

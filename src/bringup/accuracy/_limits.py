@@ -9,7 +9,17 @@ from typing import Any, Protocol
 
 import torch
 
-from bringup.accuracy._conditions import SIZES, SMALLEST_STEP, UNIT, absolute, common_divisor, counts, root, spread
+from bringup.accuracy._conditions import (
+    SIZES,
+    SMALLEST_STEP,
+    UNIT,
+    WAYS,
+    absolute,
+    common_divisor,
+    counts,
+    root,
+    spread,
+)
 from bringup.accuracy._factors import Functions, functions_of, units
 from bringup.accuracy._flushing import FLUSHED, SMALLEST, called, flushed_arguments, same_kind
 from bringup.accuracy._numbers import FLOATS, PRECISION, overflow_from, ulp, unit
@@ -42,6 +52,7 @@ class Limit:
     zero_sign: bool = True
     least: torch.Tensor | None = None  # float64: at a pole, where `exact` is infinite, all from here on; NaN elsewhere
     sums: torch.Tensor | None = None  # sums of the sizes of the terms, where the result is a sum
+    way: torch.Tensor | None = None  # sizes of what is computed on the way, where that may overflow
     open: torch.Tensor | None = None  # bool: where any value is right, because nothing is known of it: see `_open`
     computed: torch.dtype | None = None  # in whose range results are made, where a wider dtype holds them
     rounded: bool = False  # to `computed`: what that cannot hold is infinite, and not merely may be
@@ -81,8 +92,9 @@ class Limit:
         right |= ~value.isfinite() & ((value == expected.double()) | (nans & value.isnan()))
         if self.least is not None:
             right |= value >= self.least
-        if self.sums is not None:  # of terms that overflow infinities of both signs are added, in some order
-            right |= ~value.isfinite() & (self.sums >= overflow_from(torch.float32))
+        for terms in (self.sums, self.way):  # where they overflow, infinities of both signs are added in some order
+            if terms is not None:
+                right |= ~value.isfinite() & (terms >= overflow_from(torch.float32))
         return ~right
 
     def reordered(self, actual: torch.Tensor) -> bool:
@@ -378,6 +390,9 @@ class Standard:
                 Error(made.float32 + _fitting(extra, one), made.half + _fitting(sizes, one), words)
                 for made, one in zip(found, exact, strict=True)
             ]
+        if rule.sizes in WAYS:
+            way = WAYS[rule.sizes](twin.args, twin.kwargs)
+            found = [replace(made, way=_fitting(way, one)) for made, one in zip(found, exact, strict=True)]
         if rule.largest:
             words = "and the roundings of the largest element"
             found = [
@@ -437,7 +452,8 @@ class Standard:
         allowed = torch.as_tensor(allowed, dtype=torch.float64).nan_to_num(nan=0.0).expand(exact.shape)
         text = f"within {shown:.3g} units in the last place ({name}) of the exact result {made.words}".rstrip()
         sums = made.half if rule.kind == "accumulating" and isinstance(made.half, torch.Tensor) else None
-        return Limit(text, exact, allowed, sums=sums, computed=dtype, rounded=self.rounded)
+        way = made.way if isinstance(made.way, torch.Tensor) else None
+        return Limit(text, exact, allowed, sums=sums, way=way, computed=dtype, rounded=self.rounded)
 
 
 @dataclass(frozen=True)
@@ -447,6 +463,7 @@ class Error:
     float32: Any = 0.0  # in units of the unit roundoff of float32
     half: Any = 0.0  # sizes of the intermediate results that may be rounded to a half precision
     words: str = ""
+    way: Any = 0.0  # sizes of those that may overflow where the result does not
 
 
 def _again(
