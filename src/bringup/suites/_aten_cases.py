@@ -17,6 +17,7 @@ from bringup.suites._aten_facts import Overload, Recipe
 from bringup.suites._aten_parents import Parent, rule_for
 from bringup.suites._aten_record import Recorded, run
 from bringup.suites._aten_sized import sized
+from bringup.suites._aten_undefined import undefined_call
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_calls import Call, has_tensor
 from bringup.suites._opinfo_cases import ROUNDED, device_places
@@ -78,10 +79,16 @@ def _samples(public: str, dtype: str, seed: int) -> list[Sample]:
 
 
 def reference_of(operator: Any) -> Callable[..., Any]:
-    """Return the CPU's function for an overload: numbers may stand for tensors, as the dispatcher hands them on."""
+    """Return the CPU's function for an overload: numbers may stand for tensors, as the dispatcher hands them on.
+
+    It raises ValueError where nothing right can be said of a call.
+    """
+    name = str(operator).removeprefix("aten.").removesuffix(".default")
 
     @functools.wraps(operator)
     def reference(*args: Any, **kwargs: Any) -> Any:
+        if reason := undefined_call(name, args):
+            raise ValueError(reason)
         return fallback.on_host(operator, args, kwargs)
 
     return reference

@@ -7,6 +7,8 @@ from typing import Any
 
 def undefined_call(overload: str, args: tuple[Any, ...]) -> str:
     """Return why nothing right can be said of a call that arrived; "" for every other call."""
+    if overload == "_pdist_forward" and args[0].dim() != 2:
+        return "distances are of the rows of a matrix; of other tensors PyTorch's result hangs on its number of threads"
     if overload != "_embedding_bag_backward":
         return ""
     if len(args) > 9 and args[9]:
