@@ -43,16 +43,14 @@ def test_later_calls_are_compared_more_and_more_seldom(tmp_path: Path) -> None:
     library = library_of(tmp_path / "kernels", mul_out=HALF)
     with bringup.enable(library, device="vpe:permissive", sealed=False, checked=True) as on:
         small, large = torch.full((7,), 2.0).to("vpe"), torch.full((7,), 9.0).to("vpe")
-        compared = []
-        for _ in range(9):
-            before = on.first_uses.compared
+        small * small
+        assert on.first_uses.compared == 1
+        for _ in range(200):
             small * small
-            compared.append(on.first_uses.compared - before)
-        assert compared == [1, 1, 0, 1, 0, 0, 0, 1, 0]
-        for _ in range(6):
-            large * large  # calls 10 to 15 of the kind
+        assert 4 <= on.first_uses.compared <= 40
         with pytest.raises(KernelFailed, match="not PyTorch's"):
-            large * large
+            for _ in range(2000):  # nobody knows which
+                large * large
 
 
 def test_the_first_numbers_of_a_kind_are_compared_each(tmp_path: Path) -> None:
@@ -178,9 +176,9 @@ def wrapper(self, low=0.0, high=1.0, *, seed):
 """
 
 
-@pytest.mark.parametrize(("made", "words"), [("u", ""), ("u * 0.0", "follow the distribution"), ("u + 1", "support")])
+@pytest.mark.parametrize(("made", "words"), [("u", ""), ("1 - u", "its seed gives"), ("u + 1", "support")])
 @pytest.mark.parametrize("elements", [12, 1000])
-def test_random_numbers_must_be_what_they_are_to_be_like(tmp_path: Path, made: str, words: str, elements: int) -> None:
+def test_random_numbers_are_those_of_the_seed(tmp_path: Path, made: str, words: str, elements: int) -> None:
     library = make_library(tmp_path / "kernels", {"uniform_": ZEROS.replace("RESULT", made)})
     with bringup.enable(library, device="vpe:permissive", sealed=False, checked=True) as on:
         x = torch.empty(elements, device="vpe")

@@ -1,56 +1,71 @@
-"""Overloads that draw random numbers: what is asked of their results, and that wrong generators are refused."""
+"""Overloads that draw random numbers: which numbers these are, and that others are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from bringup.accuracy import copy_arguments, follows, independent, unrelated
-from bringup.suites import _random_holds as hold
-from bringup.suites import get_suite
+from bringup.accuracy import copy_arguments
+from bringup.suites import _philox, get_suite
+from bringup.suites import _random_defined as defined
 from bringup.suites._random_listing import random_overloads
 from bringup.suites.aten import AtenSuite
 
 SUITE = AtenSuite()
 
 
-def refused(name: str, candidate: Callable[..., Any], dtype: str = "float32") -> set[str]:
-    """The statements that do not hold of a candidate's results, over all cases in a dtype."""
+def refused(name: str, change: Callable[..., Any], dtype: str = "float32") -> set[str]:
+    """The statements that do not hold once a right result is changed, over all cases in a dtype."""
     found = set()
     for case in SUITE.materialise(name, dtype):
         args, kwargs = copy_arguments(case.args, dict(case.kwargs))
         assert case.postprocess is not None
-        found |= {words for words, holds in case.postprocess(candidate(*args, **kwargs)).items() if not holds}
+        changed = change(case.reference(*args, **kwargs))
+        found |= {words for words, holds in case.postprocess(changed).items() if holds is not True}
     return found
 
 
-def generator(seed: int) -> torch.Generator:
-    made = torch.Generator()
-    made.manual_seed(seed)
-    return made
+def numbers(name: str, seed: int, *args: Any) -> torch.Tensor:
+    """What is right, flat."""
+    return defined.defined(name, args, seed).right()[0]
 
 
 @pytest.mark.parametrize("name", sorted(random_overloads()))
 @pytest.mark.thinned
-def test_pytorch_itself_passes_and_the_seed_decides(name: str) -> None:
+def test_the_reference_is_right_and_the_seed_decides(name: str) -> None:
     operator = SUITE.operator(name)
     assert operator.exclusion is None
     assert "seed" in operator.call_shapes[0].keywords
-    assert "generator" not in operator.signature.partition(".generator")[2] or "seed" in operator.signature
-    cases = SUITE.materialise(name, "int64" if "float32" not in operator.dtypes else "float32")
-    assert len({case.kwargs["seed"] for case in cases}) == len(cases)
-    for case in cases:
-        results = []
-        for seed in (case.kwargs["seed"], case.kwargs["seed"], case.kwargs["seed"] ^ 1):
-            args, kwargs = copy_arguments(case.args, dict(case.kwargs))
-            results.append(case.reference(*args, **{**kwargs, "seed": seed}))
+    for dtype in operator.dtypes:
+        cases = SUITE.materialise(name, dtype)
+        assert len({case.kwargs["seed"] for case in cases}) == len(cases)
+        differ = 0
+        for case in cases:
+            results = []
+            for seed in (case.kwargs["seed"], case.kwargs["seed"], case.kwargs["seed"] ^ 1):
+                args, kwargs = copy_arguments(case.args, dict(case.kwargs))
+                results.append(case.reference(*args, **{**kwargs, "seed": seed}))
             assert case.postprocess is not None
-            assert all(case.postprocess(results[-1]).values()), case.title
-        one, same, _ = (r[1] if isinstance(r, tuple) else r for r in results)
-        assert torch.equal(one, same)
+            assert set(case.postprocess(results[0]).values()) == {True}, case.title
+            one, same, other = (r[1] if isinstance(r, tuple) else r for r in results)
+            assert torch.equal(one, same)
+            differ += not torch.equal(one, other)
+            assert all(v is True for v in case.postprocess(results[2]).values()) or not torch.equal(one, other)
+        assert differ > len(cases) // 2
+
+
+def test_pytorch_refuses_what_it_refuses_and_its_generators_stay_as_they_are() -> None:
+    (case,) = SUITE.materialise("native_dropout", "float32")[:1]
+    before = torch.random.get_rng_state()
+    case.reference(*case.args, **case.kwargs)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    (case,) = SUITE.materialise("uniform_", "float32")[:1]
+    with pytest.raises(RuntimeError, match="from"):
+        case.reference(torch.empty(3), 2.0, 1.0, seed=1)
 
 
 def test_the_audit_draws_other_calls() -> None:
@@ -58,150 +73,109 @@ def test_the_audit_draws_other_calls() -> None:
     assert not {case.kwargs["seed"] for case in gate} & {case.kwargs["seed"] for case in audit}
 
 
-def test_wrong_uniform_numbers_are_refused() -> None:
-    def uniform(change: Callable[[torch.Tensor], torch.Tensor]) -> set[str]:
-        def candidate(self: torch.Tensor, low: float = 0.0, high: float = 1.0, *, seed: int) -> torch.Tensor:
-            u = torch.rand(self.shape, generator=generator(seed))
-            return self.copy_(change(u) * (high - low) + low)
+@pytest.mark.parametrize("seed", [0, 7, (5 << 32) + 9, 2**63 - 1])
+def test_words_are_philox(seed: int) -> None:
+    def philox(counter: int) -> list[int]:
+        word = 0xFFFFFFFF
+        c, k = [counter, 0, 0, 0], [seed & word, seed >> 32 & word]
+        for _ in range(10):
+            low, high = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+            c = [high >> 32 ^ c[1] ^ k[0], high & word, low >> 32 ^ c[3] ^ k[1], low & word]
+            k = [k[0] + 0x9E3779B9 & word, k[1] + 0xBB67AE85 & word]
+        return c
 
-        return refused("uniform_", candidate)
+    offsets = [0, 1, 1000, 2**32 - 1]
+    found = np.array(_philox.words(seed, np.array(offsets))).T
+    assert found.tolist() == [philox(offset) for offset in offsets]
+    uniform = _philox.uniform(np.array([0, 1, 2**31 - 1, 2**31, 2**32 - 1], np.uint64))
+    assert uniform.dtype == np.float32
+    assert (uniform >= 0).all()
+    assert uniform.max() < 1
 
-    assert uniform(lambda u: u) == set()
-    assert "every number is in the support" in uniform(lambda u: u * 1.001)
-    assert "the numbers follow the distribution" in uniform(lambda u: u.sqrt())
-    assert "their mean is right" in uniform(lambda u: u * 0.95)
-    assert "their spread is right" in uniform(lambda u: (u - 0.5) * 0.9 + 0.5)
 
-    def blocks(u: torch.Tensor) -> torch.Tensor:  # each program draws the same numbers
-        flat = u.flatten()
-        return flat[torch.arange(flat.numel()) % 1024].reshape(u.shape) if u.numel() else u
+@pytest.mark.parametrize("span", [1, 3, 2**32 - 1, 2**32 + 1, 2**63])
+def test_scaled_words_are_the_upper_half_of_a_product(span: int) -> None:
+    high, low = (np.array(one, np.uint64) for one in ([0, 2**32 - 1, 12345], [1, 2**32 - 1, 678910]))
+    wanted = [((int(h) << 32 | int(lo)) * span) >> 64 for h, lo in zip(high, low, strict=True)]
+    assert _philox.scaled(high, low, span).tolist() == wanted
 
-    assert "no number goes with one a fixed distance on" in uniform(blocks)
+
+def test_what_is_drawn_is_distributed_as_it_is_called() -> None:
+    """The definitions themselves, each by its mean and spread: 2**16 numbers, five standard deviations."""
+    place, count = torch.empty(1 << 16), 1 << 16
+    for name, args, mean, variance, fourth in (
+        ("uniform_", (-2.0, 3.0), 0.5, 25 / 12, 1.8),
+        ("normal_", (-1.0, 0.5), -1.0, 0.25, 3.0),
+        ("exponential_", (0.5,), 2.0, 4.0, 9.0),
+        ("bernoulli_.float", (0.3,), 0.3, 0.21, 2.0),
+        ("random_.to", (1000,), 499.5, (1000**2 - 1) / 12, 1.8),
+        ("random_.from", (-3, 4), 0.0, 4.0, 1.75),
+    ):
+        drawn = numbers(name, 12345, place, *args).double()
+        assert abs(float(drawn.mean()) - mean) < 5 * (variance / count) ** 0.5, name
+        assert abs(float((drawn - mean).square().mean()) - variance) < 5 * variance * ((fourth - 1) / count) ** 0.5, (
+            name
+        )
+    counts = torch.stack([numbers("randperm.generator_out", seed, 4) for seed in range(4000)])
+    for column in counts.t():
+        assert (column.bincount(minlength=4).double() - 1000).abs().max() < 5 * 750**0.5
+    weights = torch.tensor([1.0, 2.0, 0.0, 5.0])
+    for again in (True, False):
+        first = torch.stack([numbers("multinomial", seed, weights, 2, again)[0] for seed in range(4000)])
+        wanted = weights.double() / 8 * 4000
+        assert ((first.bincount(minlength=4).double() - wanted).abs() <= 5 * wanted.sqrt()).all()
+
+
+def test_a_number_at_another_place_is_refused() -> None:
+    for name, dtype in (
+        ("uniform_", "float32"), ("normal_", "bfloat16"), ("exponential_", "float16"), ("bernoulli_.float", "int32"),
+        ("random_", "int64"), ("random_.to", "int32"), ("random_.from", "float32"),
+    ):  # fmt: skip
+        assert refused(name, lambda y: y, dtype) == set()
+        assert refused(name, lambda y: y.flip(0) if y.dim() else y, dtype) == {defined.GIVEN}
+
+
+def test_what_is_outside_of_the_support_is_refused() -> None:
+    assert refused("uniform_", lambda y: y + 10) == {defined.GIVEN, defined.SUPPORT}
+    assert refused("exponential_", lambda y: torch.zeros_like(y)) == {defined.GIVEN, defined.SUPPORT}
+    assert defined.SUPPORT in refused("random_.to", lambda y: y + 0.5)
+
+
+def test_one_wrong_number_shows_and_is_named() -> None:
+    case = SUITE.materialise("normal_", "float32")[1]
+    args, kwargs = copy_arguments(case.args, dict(case.kwargs))
+    y = case.reference(*args, **kwargs)
+    y[2, 5] += 1e-3 * y.std()
+    assert case.postprocess is not None
+    said = case.postprocess(y)[defined.GIVEN]
+    assert isinstance(said, str)
+    assert said.startswith(f"1 of {y.numel()} are not: element [2, 5] is ")
+    assert "where its seed gives" in said
 
 
 def test_wrong_dropout_is_refused() -> None:
-    def dropout(kept: Callable[[torch.Tensor, float], torch.Tensor], scale: Callable[[float], float]) -> set[str]:
-        def candidate(x: torch.Tensor, p: float, train: bool | None, *, seed: int) -> Any:
-            u = torch.rand(x.shape, generator=generator(seed))
-            mask = torch.ones(x.shape, dtype=torch.bool) if train is False else kept(u, p)
-            return (x * mask * (1.0 if train is False else scale(p))), mask
-
-        return refused("native_dropout", candidate)
-
-    assert dropout(lambda u, p: u >= p, lambda p: 1 / (1 - p)) == set()
-    assert "mask: their mean is right" in dropout(lambda u, p: u < p, lambda p: 1 / (1 - p))
-    assert "the result is input * mask * scale, and 0 where the mask is False" in dropout(
-        lambda u, p: u >= p, lambda p: 1.0
-    )
+    assert refused("native_dropout", lambda both: both) == set()
+    assert refused("native_dropout", lambda both: (both[0] * 1.5, both[1])) == {defined.SCALED}
+    assert refused("native_dropout", lambda both: (both[0] * 0, both[1] & False)) == {defined.MASK}
 
 
-def test_a_permutation_that_is_none_is_refused() -> None:
-    def shifted(n: int, *, seed: int, out: torch.Tensor) -> torch.Tensor:
-        return out.copy_((torch.arange(n) + seed % max(n, 1)) % max(n, 1))
-
-    def repeated(n: int, *, seed: int, out: torch.Tensor) -> torch.Tensor:
-        return out.copy_(torch.randint(0, max(n, 1), (n,), generator=generator(seed)))
-
-    assert "no number goes with one a fixed distance on" in refused("randperm.generator_out", shifted, "int64")
-    assert "every number is there once" in refused("randperm.generator_out", repeated, "int64")
+def test_wrong_permutations_are_refused() -> None:
+    name = "randperm.generator_out"
+    assert refused(name, lambda y: y, "int64") == set()
+    assert refused(name, lambda y: y.flip(0), "int64") == {defined.ORDER}
+    assert refused(name, lambda y: y * 0, "int32") >= {defined.ONCE}
 
 
-def test_alarms_are_rare_and_small_samples_say_nothing() -> None:
-    few, more = (torch.zeros(count, dtype=torch.float64) for count in (8, 12))
-    assert follows(few, lambda x: x, few, few)
-    assert independent(more)
-    assert not follows(more, lambda x: x, more, more)  # twelve equal ones are no chance
-    alarms = 0
-    for seed in range(200):
-        u = torch.rand(2000, generator=generator(seed), dtype=torch.float64)
-        alarms += not follows(u, lambda x: x, u, u) or not independent(u)
-    assert alarms == 0  # one in ten million each
+def test_wrong_picks_are_refused() -> None:
+    assert refused("multinomial", lambda y: y) == set()
+    assert defined.PICKED in refused("multinomial", lambda y: y.flip(0))
+    assert defined.SUPPORT in refused("multinomial", lambda y: y + 1000)
+    assert defined.DISTINCT in refused("multinomial", torch.zeros_like)
 
 
-@pytest.mark.parametrize("name", ["bernoulli_.float", "native_dropout", "random_.to"])
-def test_a_case_says_whether_its_seed_decides_anything(name: str) -> None:
-    suite = SUITE
-    for dtype in suite.operator(name).dtypes:
-        cases = suite.materialise(name, dtype)
-        assert any(case.notes["random"] for case in cases)
-        for case in cases:
-            if case.notes["random"]:
-                continue
-            args, kwargs = copy_arguments(case.args, case.kwargs)
-            other, again = copy_arguments(case.args, {**case.kwargs, "seed": case.kwargs["seed"] ^ 1})
-            one, two = case.reference(*args, **kwargs), case.reference(*other, **again)
-            assert str(one) == str(two)
-
-
-def test_chances_of_each_element_matter() -> None:
-    def half(place: torch.Tensor, p: torch.Tensor, *, seed: int) -> torch.Tensor:
-        even = torch.where((p > 0) & (p < 1), 0.5, p.double())
-        return torch.bernoulli(even, generator=generator(seed)).to(place.dtype)
-
-    assert hold.LIKELY in refused("bernoulli_.Tensor", half)
-
-
-def test_weights_of_each_row_matter() -> None:
-    def other_rows(weights: torch.Tensor, count: int, again: bool, *, seed: int) -> torch.Tensor:
-        weights = weights if again or weights.dim() < 2 else weights.flip(0)
-        return torch.multinomial(weights, count, again, generator=generator(seed))
-
-    def later_evenly(weights: torch.Tensor, count: int, again: bool, *, seed: int) -> torch.Tensor:
-        if again or count < 2:
-            return torch.multinomial(weights, count, again, generator=generator(seed))
-        first = torch.multinomial(weights, 1, False, generator=generator(seed))
-        left = (weights > 0).double().scatter(-1, first, 0.0)
-        return torch.cat([first, torch.multinomial(left, count - 1, False, generator=generator(seed + 1))], -1)
-
-    for wrong in (other_rows, later_evenly):
-        assert hold.LIKELY in refused("multinomial", wrong)
-
-
-def test_few_random_bits_show() -> None:
-    holds = hold.whole(0, 1 << 20)
-    right = torch.randint(0, 1 << 20, (1 << 16,), generator=generator(1))
-    assert all(holds(right).values())
-    sixteen = torch.randint(0, 1 << 16, (1 << 16,), generator=generator(1)) << 4
-    assert {words for words, right in holds(sixteen).items() if not right} == {hold.MANY, hold.DIGITS}
-
-
-def test_few_numbers_of_many_seeds_follow_the_distribution() -> None:
-    (case,) = [case for case in SUITE.materialise("normal_", "float32") if 1 < case.args[0].numel() < 100][:1]
-    statements = case.postprocess
-    assert isinstance(statements, hold.Statements)
-    shape = case.args[0].shape
-    drawn = [(torch.randn(shape, generator=generator(seed)) * case.args[2],) for seed in range(200)]
-    assert all(statements.of_many(drawn).values())
-    assert all(statements(drawn[0][0].abs()).values())  # alone they say nothing
-    assert not statements.of_many([(one.abs(),) for (one,) in drawn])[hold.SHAPE]
-
-
-def test_two_seeds_have_nothing_in_common() -> None:
-    stream = torch.rand(1 << 15, generator=generator(3)).double()
-    one, later, other = stream[: 1 << 14], stream[5000 : 5000 + (1 << 14)], torch.rand(1 << 14, generator=generator(4))
-    assert hold.strangers((one,), (other,))[hold.STRANGERS]
-    assert not hold.strangers((one,), (later,))[hold.STRANGERS]
-    assert not hold.strangers((one,), (1 - one,))[hold.STRANGERS]
-    order, stranger = (torch.randperm(1000, generator=generator(seed)) for seed in (5, 6))
-    statements = hold.permutation(1000)
-    assert statements.of_two((order,), (stranger,))[hold.STRANGERS]
-    assert not statements.of_two((order,), ((order + 17) % 1000,))[hold.STRANGERS]
-    assert not statements.of_two((order,), ((order.roll(300) + 17) % 1000,))[hold.STRANGERS]
-
-
-def test_short_orders_are_as_likely_as_each_other() -> None:
-    statements = hold.permutation(3)
-    drawn = [(torch.randperm(3, generator=generator(seed)),) for seed in range(400)]
-    assert all(statements.of_many(drawn).values())
-    turned = [(torch.arange(3).roll(seed % 3),) for seed in range(400)]
-    assert not all(statements.of_many(turned).values())
-
-
-def test_numbers_that_differ_in_sign_alone_are_not_independent() -> None:
-    sizes = torch.rand(1 << 14, generator=generator(1)).double()
-    signs = torch.randint(0, 2, (1 << 15,), generator=generator(2)).double() * 2 - 1
-    assert not independent(sizes[: 1 << 13].repeat(4) * signs)
-    assert independent(torch.rand(1 << 15, generator=generator(3)).double() * signs)
-    rare = (torch.rand(1 << 14, generator=generator(4)) < 0.001).double()  # sums of products of rare events
-    assert independent(rare - 0.001, alike=False)
-    assert not unrelated(sizes * signs[: 1 << 14], sizes * signs[1 << 14 :])
+def test_numbers_that_a_dtype_does_not_hold_are_near_to_what_they_are() -> None:
+    place = torch.empty(1000, dtype=torch.bfloat16)
+    held = defined.defined("random_.to", (place, 1000), 5)
+    near = held.right()[0].to(torch.bfloat16).clamp(max=996)
+    assert set(held.statements(near).values()) == {True}
+    assert held.statements(near + 64)[defined.GIVEN] is not True

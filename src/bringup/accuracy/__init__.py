@@ -5,7 +5,6 @@ An operator is exact, rounding or accumulating; some are composite, and for some
 here depends on the instructions, threads or libraries of the host. docs/decisions/0029-what-right-means.md says why.
 """
 
-from bringup.accuracy._chance import ALARM, balanced, follows, independent, unrelated, unrepeated
 from bringup.accuracy._limits import COMPLETE, Arithmetic, Limit, Limits, Standard
 from bringup.accuracy._numbers import FLOATS, PRECISION
 from bringup.accuracy._room import limited_memory
@@ -14,7 +13,6 @@ from bringup.accuracy._table import KINDS, Kind, Rule, rule_of, table
 from bringup.accuracy._twin import copy_arguments
 
 __all__ = [
-    "ALARM", "COMPLETE", "FLOATS", "KINDS", "PRECISION", "RUNS", "Arithmetic", "Kind", "Limit", "Limits", "Rule",
-    "Standard", "Stepped", "Steps", "balanced", "copy_arguments", "follows", "independent", "limited_memory", "rule_of",
-    "stepwise", "table", "unrelated", "unrepeated",
+    "COMPLETE", "FLOATS", "KINDS", "PRECISION", "RUNS", "Arithmetic", "Kind", "Limit", "Limits", "Rule", "Standard",
+    "Stepped", "Steps", "copy_arguments", "limited_memory", "rule_of", "stepwise", "table",
 ]  # fmt: skip

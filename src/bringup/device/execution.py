@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bringup.device import frames
-from bringup.device.account import COPIES, STATE, STREAM, Account, Allowance, Broken
+from bringup.device.account import COPIES, READS, STATE, STREAM, Account, Allowance, Broken
 from bringup.device.checks import (
     check_copy,
     check_extent,
@@ -119,6 +119,7 @@ class Execution:
         """
         self._fence = fence if mode.get(FENCE) and not engine.exact else None
         self.engine, self.memory, self.launchers, self.mode = engine, memory, launchers, mode
+        self.moves: set[tuple[int, int]] = set()  # bases: from where to where copies have moved what kernels wrote
         self._limits_copies = hasattr(engine, "copied")
         self.account = Account()
         self.texts = _Texts()
@@ -262,6 +263,8 @@ class Execution:
         # Bytes that a copy takes more than once, or that one was made of before, come to be more than kernels wrote.
         found[launched & (repeats(source.size, source.stride) | ((writers & TAKEN) != 0))] = SPREAD | COPIED
         writers[launched] |= TAKEN
+        if launched.any():
+            self.moves.add((source.base, target.base))
         mine[...] = 0 if moved else found
 
     def _upload(self, body: memoryview) -> None:
@@ -300,7 +303,10 @@ class Execution:
         self.account.check_read(writers.size, launched, self.allowance)
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
-        return _bytes_of(tensor)
+        found = _bytes_of(tensor)
+        if source.dtype == "bool" and max(found, default=0) > 1:
+            raise Broken(READS, f"the wrapper reads a truth value that is {max(found)}, neither 0 nor 1")
+        return found
 
     def _seeded(self, body: memoryview) -> bytes:
         """A launch with the call's seed where the guest has named it."""
@@ -397,11 +403,23 @@ class Execution:
             by = codes(block.written_by, offset, width, size, stride)
             counts: dict[int, int] = {}
             for code, count in count_codes(by).items():
-                counts[code & UNTAKEN] = counts.get(code & UNTAKEN, 0) + count
+                # What was copied away and is in the result, too, was multiplied.
+                kept = SPREAD | COPIED if code & TAKEN and self._comes_to(block.base, named) else code & UNTAKEN
+                counts[kept] = counts.get(kept, 0) + count
             writers[-1] = {str(code): count for code, count in counts.items()}
             if INPUT | COPIED in counts:
                 masks[-1] = (by == INPUT | COPIED).any(axis=-1).astype(np.uint8).tobytes()
         return data, writers, masks
+
+    def _comes_to(self, base: int, results: Container[int]) -> bool:
+        """Whether copies may have moved what lies in a storage on to one of the results'."""
+        reached, left = set[int](), [base]
+        while left:
+            known = left.pop()
+            found = {target for source, target in self.moves if source == known} - reached
+            reached |= found
+            left.extend(found)
+        return any(one in results for one in reached)
 
     def finished_tape(self, storages: Sequence[Sequence[int]], data: Sequence[bytes]) -> bytes:
         """The tape, packed; empty where none was asked for."""

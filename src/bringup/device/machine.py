@@ -83,6 +83,7 @@ class Machine:
         self.mode, self.inputs = mode, inputs
         self.queue: list[tuple[Command, bytes, Sequence[Choice]]] = []
         self.choice = 0  # among alternatives, once something runs
+        self.alternatives = 1  # of the launch that has most
         self.queued = 0  # bytes
         self.marks: list[int] = []  # commands that were queued where something that is only timed began
         self.trials = Trials()
@@ -199,6 +200,7 @@ class Machine:
         few = sum(map(len, self.answers)) <= MOST_ANSWERED
         header = {
             "transcript": self.transcript.lines(),
+            "alternatives": self.alternatives,
             "names": [self.transcript.name(base) for base, _ in storages],
             "answers": [answer.hex() for answer in self.answers] if few else None,
             "read_as": self.read_as if few else None,
@@ -256,6 +258,7 @@ class Machine:
                 self.also.append(request_of(body))
                 return None
             choices = self._choices(body) if command is Command.LAUNCH else []
+            self.alternatives = max(self.alternatives, len(choices))
             if self.execution.error is None:
                 self.transcript.add(command, body, choices)
             if command is Command.LAUNCH and not self.marks:

@@ -185,7 +185,9 @@ class Memory:
 
         block, width = self.at(tensor.base), item_bytes(tensor.dtype)
         offset = check_tensor(tensor, block.nbytes, most)
-        view = self.engine.tensor(block, offset // width, getattr(torch, tensor.dtype), tensor.size, tensor.stride)
+        # A truth value is a byte like others to copies: to convert it would be to compute.
+        dtype = torch.uint8 if tensor.dtype == "bool" else getattr(torch, tensor.dtype)
+        view = self.engine.tensor(block, offset // width, dtype, tensor.size, tensor.stride)
         return view, codes(block.written_by, offset, width, tensor.size, tensor.stride), block
 
 

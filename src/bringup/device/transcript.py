@@ -33,6 +33,8 @@ LEFT_OUT = 6  # words of a line that is quoted
 SHORT = 32  # digits of a digest: pairs of texts that share twelve are found in minutes
 WORDS = 8  # of an upload that are quoted
 WORD_BYTES, TEXT_BYTES = 8, 64  # that a word can tell, and at least that a text of a kernel can
+UNKNOWN = 1 << 30  # bytes that lines tell of which there is only a digest
+_REST = re.compile(r"\d+ more: ")
 _KERNEL = re.compile(rf".*<[0-9a-f]{{{SHORT}}}>")
 _WORD = struct.Struct("<q")
 
@@ -204,8 +206,8 @@ def told_by_data(before: Sequence[str], after: Sequence[str], kernels: Container
     """Return how many bytes of two calls with the same metadata and other data differ: what the host has made of data.
 
     A word (an argument, a grid, a size) is 8 bytes, the same exchange again 1, and so is a line that comes once more or
-    once less. A kernel is a word if it is one of `kernels`, and what a text can hold otherwise; of an upload all bytes
-    count.
+    once less; lines of which there is only a digest may tell anything (`UNKNOWN`). A kernel is a word if it is one of
+    `kernels`, and what a text can hold otherwise; of an upload all bytes count.
     """
     exchanged: set[tuple[str, str]] = set()
     total = 0
@@ -217,6 +219,8 @@ def told_by_data(before: Sequence[str], after: Sequence[str], kernels: Container
             if {one, other} <= {*common, ""}:
                 total += 1
                 continue
+            if _REST.match(one) or _REST.match(other):
+                return UNKNOWN
             for pair in zip_longest(one.split(" "), other.split(" "), fillvalue=""):
                 if pair[0] != pair[1]:
                     total += 1 if pair in exchanged else max(_bytes(word, kernels) for word in pair)

@@ -59,6 +59,8 @@ class Asked:
     """Addresses of the arguments' storages."""
     transcript: tuple[str, ...] = ()
     """All of it as text, line by line, and what was returned: `bringup.device.transcript`."""
+    alternatives: int = 1
+    """Of the launch that has most, as the device counts them."""
     answers: tuple[str, ...] | None = ()
     """What reads were answered with, in hexadecimal digits; None where that is too much to keep."""
 
@@ -91,6 +93,8 @@ class CaseJudge:
         self.storages = 0  # of the inputs, which come first in every answer
         self._sizes: list[int] = []  # bytes of each
         self.sent: list[dict[str, Any]] = []  # the tensors among the arguments, as they were described
+        if list(inputs.kwargs) != sorted(inputs.kwargs):  # in the order in which a sealed wrapper is told them
+            inputs = replace(inputs, kwargs=dict(sorted(inputs.kwargs.items())))
         self.inputs = inputs
         self.operator = operator
         self.device = device
@@ -107,7 +111,7 @@ class CaseJudge:
     def request(self) -> tuple[dict[str, Any], list[memoryview]]:
         """Return the guest's request, which lacks the addresses of the inputs, and the bytes of the input storages."""
         storages = _codec.Storages()
-        named = self.kwargs if self.seed is None else {**self.kwargs, "seed": SEED}
+        named = self.kwargs if self.seed is None else {**self.kwargs, "seed": SEED}  # which keeps its place
         request = {
             "args": _codec.encode(self.args, storages),
             "kwargs": _codec.encode(named, storages),
@@ -441,6 +445,7 @@ class CaseJudge:
         if found is None and "aliasing" in self.guards:
             wanted = _codec.tensors_of(expected, "output")
             found = self._aliasing(wanted, self.tensors_returned, inputs_after, wanted_after)
+        found = found or _untrue([*self.tensors_returned, *inputs_after], wanted_after)
         return found or self._result_differs(expected, actual)
 
     def mismatch(self, actual: Any, args: Any, kwargs: Any) -> Mismatch | None:
@@ -453,6 +458,7 @@ class CaseJudge:
         outputs, returned = (_codec.tensors_of(one, "output") for one in (expected, actual))
         # A library makes of a result what PyTorch makes of it: another tensor on the memory of `out`, or a copy of it.
         found = self._mutation(after, wanted) or self._aliasing(outputs, returned, after, wanted, views=False)
+        found = found or _untrue([*returned, *after], wanted)
         return found or self._result_differs(expected, actual)
 
     def _result_differs(self, expected: Any, actual: Any) -> Mismatch | None:
@@ -593,6 +599,20 @@ def tape_name(case: CaseId) -> str:
 def arithmetic_of(target: Target) -> Arithmetic:
     """Return what a target's arithmetic has; kernels of a chip whose dialect knows no `tl.float64` have no doubles."""
     return Arithmetic(subnormals=target.subnormals, doubles="tl.float64" in target.dialect().tl_constants)
+
+
+def _untrue(given: NamedTensors, wanted: NamedTensors) -> Mismatch | None:
+    """A truth value that is neither 0 nor 1, if no argument has such: what reads it as a byte would see that."""
+
+    def largest(tensors: NamedTensors) -> list[tuple[str, int]]:
+        truths = [(path, tensor) for path, tensor in tensors if tensor.dtype is torch.bool and tensor.numel()]
+        return [(path, int(tensor.detach().view(torch.uint8).max())) for path, tensor in truths]
+
+    odd = [(path, most) for path, most in largest(given) if most > 1]
+    if not odd or any(most > 1 for _, most in largest(wanted)):
+        return None
+    path, most = odd[0]
+    return Mismatch(aspect="values", output=path, message=f"a truth value is {most}, neither 0 nor 1")
 
 
 def limits_of(inputs: CaseInputs, expected: tuple[Any, Any, Any], arithmetic: Arithmetic = COMPLETE) -> Limits:

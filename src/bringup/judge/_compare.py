@@ -106,6 +106,8 @@ def _compare_values(expected: Any, actual: Any, rtol: float | None, atol: float 
         return compare_tensors(torch.tensor(expected, dtype=kind), torch.tensor(actual, dtype=kind), rtol, atol, path)
     if isinstance(actual, torch.Tensor):
         return _structure(path, f"the Python value {_shown(expected)} was expected, a tensor was returned")
+    if expected is True and isinstance(actual, str):  # a statement, and how it does not hold
+        return Mismatch(aspect="values", output=path, message=f"it does not hold: {actual[:_MOST_SHOWN]}")
     if type(expected) is not type(actual) or expected != actual:
         return _structure(path, f"{_shown(expected)} was expected, {_shown(actual)} was returned")
     return None

@@ -134,7 +134,9 @@ class Exchange:
         self.launches += int(done["account"]["launches"])
         told = (*done["transcript"], ending(reply, done["names"]))
         answers = None if done["answers"] is None else tuple(done["answers"])
-        self.latest = Asked(done["account"], tuple(done["counters"]), tuple(request["bases"]), told, answers)
+        self.latest = Asked(
+            done["account"], tuple(done["counters"]), tuple(request["bases"]), told, int(done["alternatives"]), answers
+        )
         self.reply = reply
         self.counters += [{"case": str(case.inputs.case), **counted} for counted in done["counters"]]
         broken = (done["error"] or {}).get("kind") in ("rule", "fault", "time")

@@ -3,14 +3,15 @@
 A judge asks for thousands of calls, and a program makes others: of sizes that no case has, say. A kernel that is wrong
 there alone cannot be told from a right one by any number of cases. Here it can: before a program gets the first result
 of a kind of call (sizes, strides, dtypes, classes of numbers), the CPU's kernel computes it, too, and the judge's own
-tables say whether the two are the same. The second call of a kind is compared again, and the fourth, and so on, since
-other values may be wrong.
+tables say whether the two are the same. Others of a kind are compared again, since other values may be wrong: less and
+less often, and which is drawn, so that no count of calls tells.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ UNKNOWN = "for overloads of which nothing says what is right"
 LARGE = f"of more than {LEAST_BYTES >> 20} MiB and {SHARE:.0%} of the free memory"
 RANDOM = "for random numbers"
 REFUSED = "which the CPU's kernel refuses"
+GROWS = 1.0  # by how much of its number, on average, the next call of a kind that is compared comes later
 
 Compute = Callable[[], Any]
 
@@ -50,13 +52,13 @@ class FirstUses:
         """What watches over the kernel of an overload."""
         return FirstUse(self, schema)
 
-    def made(self, schema: Schema, values: Sequence[Any], compute: Compute) -> Any:
-        """Make a call and return its result; raises WrongResult where that is none."""
+    def made(self, schema: Schema, values: Sequence[Any], compute: Compute, seed: int | None = None) -> Any:
+        """Make a call and return its result; raises WrongResult where that is none. `seed`: what the wrapper gets."""
         args, kwargs = _copied(schema, values)
         if args is None:
             self.left_out[LARGE] += 1
             return compute()
-        call = _apart(lambda: self._call(schema, args, kwargs))
+        call = _apart(lambda: self._call(schema, args, kwargs, seed))
         result = compute()
         if call is None:
             self.left_out[RANDOM if schema.random else UNKNOWN] += 1
@@ -69,19 +71,20 @@ class FirstUses:
         after = _split(schema, [pytree.tree_map(lambda value: _host(value, storages), value) for value in values])
         told = pytree.tree_map(lambda value: _host(value, storages), made)
         try:
-            difference = _apart(lambda: call.difference(told, *after))
+            _apart(call.expect)
         except Exception:  # whatever PyTorch's own kernel raises of what this one has taken
             self.left_out[REFUSED] += 1
             return result
+        difference = _apart(lambda: call.difference(told, *after))
         self.compared += 1
         if difference:
             raise WrongResult(f"its result is not PyTorch's: {difference}")
         return result
 
-    def _call(self, schema: Schema, args: Any, kwargs: Any) -> Any:
+    def _call(self, schema: Schema, args: Any, kwargs: Any, seed: int | None) -> Any:
         from bringup.judge import in_use
 
-        return in_use.call_of(schema.name, operator(schema.name), args, kwargs, self._target)
+        return in_use.call_of(schema.name, operator(schema.name), args, kwargs, self._target, seed)
 
     @functools.cached_property
     def _target(self) -> Any:
@@ -97,18 +100,25 @@ class FirstUse:
         self._owner, self._schema = owner, schema
         self._exact = not schema.tensors
         self._uses: Counter[Any] = Counter()
+        self._next: dict[Any, int] = {}  # which call of a kind is compared next
+        self._chance = random.Random()
         self._numbers: dict[Any, set[Any]] = {}
 
-    def __call__(self, values: Sequence[Any], compute: Compute) -> Any:
-        """Make a call: `compute` calls the kernel. Raises WrongResult, and what that raises."""
+    def __call__(self, values: Sequence[Any], compute: Compute, seed: int | None = None) -> Any:
+        """Make a call: `compute` calls the kernel, with this seed if it draws.
+
+        Raises WrongResult, and what that raises.
+        """
         kind = signature(values, self._exact), _places(values)
         if len(self._uses) >= KINDS:
             self._uses.clear()
+            self._next.clear()
             self._numbers.clear()
         self._uses[kind] += 1
         uses = self._uses[kind]
-        if self._new_number(kind, values) or not uses & (uses - 1):
-            return self._owner.made(self._schema, values, compute)
+        if self._new_number(kind, values) or uses >= self._next.get(kind, 1):
+            self._next[kind] = uses + 1 + int(self._chance.uniform(0, 2 * GROWS) * uses)
+            return self._owner.made(self._schema, values, compute, seed)
         return compute()
 
     def _new_number(self, kind: Any, values: Sequence[Any]) -> bool:

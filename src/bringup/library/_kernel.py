@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import linecache
 import math
@@ -53,7 +54,7 @@ class Kernel:
         self.schema = schema
         self.calls = 0
         self._prepare, self._seal, self._first_use = prepare, seal, first_use
-        self._call: Callable[[Sequence[Any]], Any] | None = None
+        self._call: Callable[..., Any] | None = None
 
     @property
     def sealed(self) -> bool:
@@ -75,9 +76,12 @@ class Kernel:
         stack.append(self)
         self.calls += 1
         try:
-            if self._first_use is not None:
-                return self._first_use(values, lambda: call(values) if replays is None else replays.call(call, values))
-            return call(values) if replays is None else replays.call(call, values)
+            seed = mixed(self.entry.salt, drawn_seed(self.schema, values)) if self.schema.random else None
+            made = call if seed is None else functools.partial(call, seed=seed)
+            compute = functools.partial(made, values)
+            if replays is not None:
+                compute = functools.partial(replays.call, made, values)
+            return compute() if self._first_use is None else self._first_use(values, compute, seed)
         except KernelFailed:
             raise
         except Exception as error:
@@ -103,7 +107,7 @@ class Kernel:
             f"(leave it out with exclude=['{self.entry.overload}'])"
         )
 
-    def _load(self) -> Callable[[Sequence[Any]], Any]:
+    def _load(self) -> Callable[..., Any]:
         with _loading:
             if self._call is None:
                 if self._seal is None:
@@ -111,7 +115,7 @@ class Kernel:
                     wrapper = self.module().wrapper
                 else:
                     wrapper = self._seal(self.library.source(self.entry), self.schema)
-                self._call = _bound(wrapper, self.schema, self.entry.overload, self.entry.salt)
+                self._call = _bound(wrapper, self.schema, self.entry.overload)
             return self._call
 
     def module(self) -> types.ModuleType:
@@ -140,8 +144,8 @@ class Kernel:
         return module
 
 
-def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str, salt: str) -> Callable[[Sequence[Any]], Any]:
-    """Return a caller of a wrapper: positional parameters by position, keyword-only ones by name.
+def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str) -> Callable[..., Any]:
+    """Return a caller of a wrapper: positional parameters by position, keyword-only ones by name; a seed, if it draws.
 
     What has its default is left out, last ones and names: so does PyTorch when it calls a kernel in Python, and so it
     was in the cases of the gate. Nothing that the wrapper's text says changes that: a wrapper that is told more here
@@ -171,7 +175,7 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str, salt: str
     by_place = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
     required = {p.name for p in parameters if p.default is kinds.empty and p.kind is not kinds.VAR_KEYWORD}
 
-    def call(values: Sequence[Any]) -> Any:
+    def call(values: Sequence[Any], seed: int | None = None) -> Any:
         for i in dropped:
             parameter = schema.parameters[i]
             if not parameter.has_default or values[i] != parameter.default:
@@ -192,8 +196,8 @@ def _bound(wrapper: Callable[..., Any], schema: Schema, overload: str, salt: str
             raise KernelFailed(
                 f"aten::{overload}: its wrapper has no default for '{missed.pop()}', which PyTorch leaves out here"
             )
-        if drawing:
-            named["seed"] = mixed(salt, drawn_seed(schema, values))
+        if seed is not None:
+            named["seed"] = seed
         return wrapper(*[values[i] for i in kept_positions[:last]], **named)
 
     return call

@@ -47,7 +47,7 @@ from bringup.library._tapes import (
     Tape,
     Upload,
     View,
-    bytes_of,
+    read,
 )
 from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
@@ -421,12 +421,23 @@ class Recorder:
         self.reads -= math.prod(source.size) * item_bytes(source.dtype)
         if self.reads < 0:
             raise Malformed("more than a call of this operator may read")
-        if what.region < len(self.given) and not self.reads_arguments:
-            raise Malformed("an argument, which it may not read")
+        if not self.reads_arguments:
+            if what.region < len(self.given):
+                raise Malformed("an argument, which it may not read")
+            if what.region in self._moved():
+                raise Malformed("memory into which copies or the host have brought something, which it may not read")
         self._catch_up()
-        found = self.answers[len(self.readings)] if self.room is None else bytes_of(what.on(self.room))
+        found = self.answers[len(self.readings)] if self.room is None else read(what, self.room)
         self.readings.append(Reading(len(self.steps), what, found))
         return {}, found
+
+    def _moved(self) -> set[int]:
+        """Regions into which an argument, or what the host has made, was copied."""
+        found = set(range(len(self.given)))
+        for step in self.steps:
+            if isinstance(step, Upload) or (isinstance(step, Copy) and step.source.region in found):
+                found.add(step.target.region)
+        return found
 
     def _time(self) -> None:
         """End a trial: of it the chip's seconds are known, on inputs that are zeros, where a room and a clock are."""

@@ -117,7 +117,8 @@ class Call:
     """One call: its arguments as a guest is told them, and what comes of it."""
 
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Raises GuestFailed for arguments that no sealed kernel can take."""
+        """Raises GuestFailed for arguments that no sealed kernel can take. Names are told in the judge's order."""
+        kwargs = dict(sorted(kwargs.items()))
         self.given = [args, kwargs]
         self.tensors: list[Any] = []
         self._collect(args)
@@ -205,7 +206,10 @@ class Call:
                 self._collect(value)
 
     def _lay_out(self) -> None:
-        """Regions: what tensors reach of a storage, together where they lie on one another."""
+        """Regions: what tensors reach of a storage, together where they lie on one another.
+
+        They are numbered in the order in which the arguments name them, as the judge numbers storages.
+        """
         by_storage: dict[int, list[tuple[int, int, Any]]] = {}
         for tensor in self.tensors:
             if not tensor.numel():
@@ -237,6 +241,10 @@ class Call:
                 for first, _, tensor in group:
                     self._where[id(tensor)] = len(self.regions), first - start
                 self.regions.append(tensors.make_tensor(storage, start, (size,), (1,), torch.uint8))
+        order = list(dict.fromkeys(self._where[id(tensor)][0] for tensor in self.tensors))
+        number = {old: new for new, old in enumerate(order)}
+        self.regions = [self.regions[old] for old in order]
+        self._where = {key: (number[region], at) for key, (region, at) in self._where.items()}
 
     def _tell(self, value: Any) -> Any:
         """An argument as a part of a key: two are equal where a guest is told the same."""

@@ -49,8 +49,9 @@ class View:
         return self.offset, self.dtype.itemsize, self.size, self.stride
 
     def on(self, regions: Room) -> Any:
-        """The tensor."""
-        return view(regions[self.region], self.offset, self.dtype, self.size, self.stride)
+        """The tensor. A truth value is a byte like others: to convert it would be to compute."""
+        dtype = torch.uint8 if self.dtype is torch.bool else self.dtype
+        return view(regions[self.region], self.offset, dtype, self.size, self.stride)
 
 
 May = Literal["everything", "elements", "nothing"]
@@ -210,7 +211,7 @@ class Upload:
         """Do it."""
         regions.written(self.target.region)
         target = self.target.on(regions)
-        target.copy_(torch.frombuffer(self.values, dtype=self.target.dtype, count=target.numel()).view(target.shape))
+        target.copy_(torch.frombuffer(self.values, dtype=target.dtype, count=target.numel()).view(target.shape))
         regions.uploaded(self.target)
 
 
@@ -297,8 +298,16 @@ class Reading:
     found: bytes
 
     def again(self, regions: Room) -> bytes:
-        """What is there now."""
-        return bytes_of(self.what.on(regions))
+        """What is there now. Raises GuestFailed."""
+        return read(self.what, regions)
+
+
+def read(what: View, regions: Room) -> bytes:
+    """A tensor's elements, one after the other. Raises GuestFailed for truth values that are neither 0 nor 1."""
+    found = bytes_of(what.on(regions))
+    if what.dtype is torch.bool and max(found, default=0) > 1:
+        raise GuestFailed(f"it reads a truth value that is {max(found)}, neither 0 nor 1")
+    return found
 
 
 def bytes_of(tensor: Any) -> bytes:

@@ -1,25 +1,25 @@
-"""Cases of the overloads that draw random numbers: calls with a seed, and what must hold of their results.
+"""Cases of the overloads that draw random numbers: calls with a seed, of which each number is a function.
 
-What is compared is not the result but statements about it (`CaseInputs.postprocess`), each True for PyTorch's own
-result: the wording of a statement is what a report shows. Imports torch.
+What is compared are statements about a result (`CaseInputs.postprocess`), each True for a right one: the wording of a
+statement, and what it says is wrong, is what a report shows. Imports torch.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
-from bringup.accuracy import copy_arguments
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_samples import seed_of
-from bringup.suites._random_laws import largest, statements_of
+from bringup.suites._random_defined import Defined, defined, largest
 from bringup.suites._random_listing import CASES, Random
 from bringup.verdict import CaseId
 
@@ -83,25 +83,32 @@ def random_cases(one: Random, dtype: str, seed: int, salt: str) -> list[CaseInpu
         kwargs: dict[str, Any] = {"seed": int.from_bytes(given[:8], "big") >> 1}
         if drawn.out is not None:
             kwargs["out"] = drawn.out
-        reference = reference_of(operator)
-        made.append(
-            CaseInputs(
-                case=CaseId(operator=one.name, dtype=dtype, index=index, seed=seed),
-                variant="",
-                args=drawn.args,
-                kwargs=kwargs,
-                reference=reference,
-                postprocess=statements_of(one.name, drawn.args, drawn.out),
-                notes={
-                    "random": _left_to_chance(reference, drawn, kwargs), "public": one.public, "family": "random",
-                    "key": f"random/{index}", "seed": seed,
-                    **({"device_places": ()} if drawn.out is not None else {}),
-                },
-                title=f"{one.public}: {_text(drawn.args)}"[:300],
-            )
-        )  # fmt: skip
+        notes = {"public": one.public, "family": "random", "key": f"random/{index}", "seed": seed}
+        if drawn.out is not None:
+            notes["device_places"] = ()
+        case = CaseId(operator=one.name, dtype=dtype, index=index, seed=seed)
+        title = f"{one.public}: {_text(drawn.args)}"[:300]
+        made.append(random_case(case, one.name, operator, drawn.args, kwargs, title, notes))
     assert len(made) == CASES, (one.name, dtype, len(made))
     return made
+
+
+def random_case(
+    case: CaseId, name: str, operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any], title: str,
+    notes: Mapping[str, Any] | None = None,
+) -> CaseInputs:  # fmt: skip
+    """Make a case of a call with a seed (`kwargs`): its reference, and what must hold of its results."""
+    return CaseInputs(
+        case=case,
+        variant="",
+        args=tuple(args),
+        kwargs=dict(kwargs),
+        reference=reference_of(name, operator),
+        postprocess=_Statements(name, args, kwargs),
+        postprocess_for=functools.partial(_Statements, name),
+        notes={"random": True, **(notes or {})},
+        title=title,
+    )
 
 
 def _laid(drawn: Drawn, chance: Chance) -> Drawn:
@@ -122,32 +129,47 @@ def _text(args: tuple[Any, ...]) -> str:
     return ", ".join(f"{list(a.shape)}" if isinstance(a, torch.Tensor) else str(a) for a in args)
 
 
-def reference_of(operator: Any) -> Callable[..., Any]:
-    """Return PyTorch's function with a seed in its generator's place."""
+def reference_of(name: str, operator: Any) -> Callable[..., Any]:
+    """Return PyTorch's function with a seed in its generator's place, which draws the numbers that are defined.
+
+    What PyTorch refuses it refuses. The program's generators stay as they are.
+    """
     takes = any(argument.name == "generator" for argument in operator._schema.arguments)
 
     def reference(*args: Any, seed: int, **kwargs: Any) -> Any:
+        right = defined(name, [_apart(one) for one in args], seed).right
         if takes:
-            generator = torch.Generator()
-            generator.manual_seed(seed)
-            return operator(*args, generator=generator, **kwargs)
-        with torch.random.fork_rng(devices=()):
-            torch.manual_seed(seed)
-            return operator(*args, **kwargs)
+            result = operator(*args, generator=torch.Generator(), **kwargs)
+        else:
+            state = torch.default_generator.get_state()
+            try:
+                result = operator(*args, **kwargs)
+            finally:
+                torch.default_generator.set_state(state)
+        leaves = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+        for leaf, numbers in zip(leaves, right(), strict=True):
+            leaf.copy_(numbers.reshape(leaf.shape))
+        return result
 
     return reference
 
 
-def _left_to_chance(reference: Callable[..., Any], drawn: Drawn, kwargs: dict[str, Any]) -> bool:
-    """Whether another seed gives another result: with a probability of 1, or in an empty tensor, none does."""
+def _apart(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
-    def bits(seed: int) -> list[bytes]:
-        args, given = copy_arguments(drawn.args, {**kwargs, "seed": seed})
-        found = [leaf for leaf in pytree.tree_leaves(reference(*args, **given)) if isinstance(leaf, torch.Tensor)]
-        flat = [leaf.clone(memory_format=torch.contiguous_format).reshape(-1) for leaf in found]
-        return [leaf.view(torch.uint8).numpy().tobytes() for leaf in flat if leaf.numel()]
 
-    return bits(kwargs["seed"]) != bits(kwargs["seed"] ^ 1)
+class _Statements:
+    """What must hold of a call's results; made of its arguments once it is asked: a guard may still change them."""
+
+    def __init__(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        self._name, self._args, self._seed = name, args, int(kwargs["seed"])
+
+    def __call__(self, result: Any) -> dict[str, bool | str]:
+        return self._defined.statements(result)
+
+    @functools.cached_property
+    def _defined(self) -> Defined:
+        return defined(self._name, [_apart(one) for one in self._args], self._seed)
 
 
 # ---------------------------------------------------------------------- calls

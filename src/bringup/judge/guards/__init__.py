@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from bringup.errors import UnknownName
 from bringup.judge.guards._base import Check, Guard, Rerun, RuleOfStream, spread
 from bringup.judge.guards.boundaries import Boundaries
+from bringup.judge.guards.chained import Chained
 from bringup.judge.guards.choices import Choices
 from bringup.judge.guards.compared import Aliasing, Launches, Mutation, Outputs, Provenance
 from bringup.judge.guards.contents import Contents
@@ -25,8 +26,8 @@ from bringup.judge.guards.shuffled import Shuffled
 RULES: tuple[type[RuleOfStream], ...] = (Reads, HostBytes, Stream, State)
 CHECKS: tuple[type[Check], ...] = (Provenance, Outputs, Mutation, Aliasing, Launches)
 RERUNS: tuple[type[Rerun], ...] = (
-    Fresh, Near, Repeat, Fenced, Relaid, Shared, Contents, Boundaries, Everyday, Ordinary, Numbers, Choices, Shuffled,
-    Rehearsed,
+    Fresh, Near, Repeat, Fenced, Relaid, Shared, Contents, Chained, Boundaries, Everyday, Ordinary, Numbers, Choices,
+    Shuffled, Rehearsed,
 )  # fmt: skip
 GUARDS: tuple[type[Guard], ...] = (*RULES, *CHECKS, *RERUNS)
 ALWAYS = (Stream.id, State.id)

@@ -48,7 +48,7 @@ class Redraw(Rerun):
     def takes(self, case: CaseJudge) -> bool:
         """Whether a case has tensors that can be laid down anew."""
         inputs, tensors = case.inputs, [tensor for _, tensor in case.tensors]
-        if inputs.raises or inputs.requires or inputs.notes.get("random") or not tensors:
+        if inputs.raises or inputs.requires or not tensors:
             return False
         if _rounds_twice(case):
             return False

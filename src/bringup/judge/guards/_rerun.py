@@ -234,7 +234,7 @@ class Rerunner:
         Also where it has the same answer, unless `any_answer` will do.
         """
         args, kwargs = _codec.clone_tree([tuple(case.args), case.kwargs])
-        inputs = replace(case.inputs, args=args, kwargs=kwargs)
+        inputs = _changed(case.inputs, args=args, kwargs=kwargs)
         changed = self._judging.case(inputs, self._judging.expect_anew)
         with contextlib.suppress(Exception):
             alter([tensor for _, tensor in changed.tensors])
@@ -263,7 +263,7 @@ class Rerunner:
         given = iter(self._given(case, tensors))
         args, kwargs = _codec.with_tensors([case.args, case.kwargs], given)
         requires = "out" if "out" in changes else case.inputs.requires
-        inputs = replace(case.inputs, args=args, kwargs={**kwargs, **changes}, title=words, requires=requires)
+        inputs = _changed(case.inputs, args=args, kwargs={**kwargs, **changes}, title=words, requires=requires)
         made = self._judging.case(inputs, self._judging.expect_anew)
         return made if self._answers(made) else None
 
@@ -276,7 +276,7 @@ class Rerunner:
         args = tuple(_grown.renumbered(arg, lengths) for arg in args)
         kwargs = {name: _grown.renumbered(value, lengths) for name, value in kwargs.items()}
         made = self._judging.case(
-            replace(case.inputs, args=args, kwargs=kwargs, title=words), self._judging.expect_anew
+            _changed(case.inputs, args=args, kwargs=kwargs, title=words), self._judging.expect_anew
         )
         return made if self._answers(made) else None
 
@@ -425,7 +425,7 @@ class Rerunner:
 
     def given(self, case: CaseJudge, **changes: Any) -> CaseJudge:
         """Return the case with other keyword arguments."""
-        inputs = replace(case.inputs, kwargs={**case.kwargs, **changes})
+        inputs = _changed(case.inputs, kwargs={**case.kwargs, **changes})
         return self._judging.case(inputs, self._judging.expect_anew)
 
     def _answers(self, case: CaseJudge) -> bool:
@@ -486,6 +486,14 @@ class Rerunner:
     def failed(self, guard: str, words: str, outcome: Outcome, case: CaseJudge) -> Outcome:
         """Return a failure in a rerun, with the circumstances in its summary."""
         return replace(outcome, guard=guard, summary=words + outcome.summary).with_call(case)
+
+
+def _changed(inputs: CaseInputs, **changes: Any) -> CaseInputs:
+    """Return a case of other arguments. Where numbers are drawn, these say which."""
+    made = replace(inputs, **changes)
+    if "random" in made.notes and made.postprocess_for is not None:
+        made = replace(made, postprocess=made.postprocess_for(tuple(made.args), made.kwargs))
+    return made
 
 
 PYTORCHS = ("opinfo", "aten", "aten-audit")  # suites of PyTorch's own operators

@@ -104,7 +104,7 @@ class Choices(Redraw):
     def takes(self, case: CaseJudge) -> bool:
         """Whether a case may be asked for with other arguments; it needs no tensor."""
         inputs = case.inputs
-        if inputs.raises or inputs.requires or inputs.notes.get("random"):
+        if inputs.raises or inputs.requires:
             return False
         if inputs.postprocess is not None and inputs.postprocess_for is None:
             return False  # what is compared may know the old choice

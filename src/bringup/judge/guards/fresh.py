@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 MIN_ELEMENTS = 8
 TRIES = 3
 DRAWN = 3  # cases of a dtype that are drawn
-RANDOM = 10  # of operators that draw: all that a dtype has
 ADDED = 3  # and so many of those that a suite has added: who knows the suite could answer these, and compute the others
 
 
@@ -34,10 +33,7 @@ class Fresh(Rerun):
 
     def check(self, rerun: Rerunner, case: CaseJudge) -> Outcome | None:
         """Judge some of the dtype's cases of another seed."""
-        count = RANDOM if "random" in case.inputs.notes else DRAWN  # what a law says of few numbers is little
-        for fresh in rerun.reseeded(case, count, ADDED):
-            if "random" in case.inputs.notes:
-                rerun.drawn_first()  # of others such calls find what a guest remembers; other guards make first ones
+        for fresh in rerun.reseeded(case, DRAWN, ADDED):
             outcome = rerun.outcome(fresh, {})
             if outcome.kind != "passed":
                 words = "with values of another seed"

@@ -83,7 +83,7 @@ class Numbers(Redraw):
     def takes(self, case: CaseJudge) -> bool:
         """Whether a case may be asked for with other numbers; it needs no tensor."""
         inputs = case.inputs
-        if inputs.raises or inputs.requires or inputs.notes.get("random"):
+        if inputs.raises or inputs.requires:
             return False
         return int(sum(t.numel() for _, t in case.tensors)) <= self.most
 

@@ -1,0 +1,84 @@
+"""Results as arguments: what the wrapper returned is what it is given next, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bringup.judge.guards import _resized
+from bringup.judge.guards._base import Rerun
+
+if TYPE_CHECKING:
+    import torch
+
+    from bringup.judge._case import CaseJudge
+    from bringup.judge._outcome import Outcome
+    from bringup.judge.guards._rerun import Rerunner, Run
+
+DEPTH, DEEP = (3, 6), (8, 20)  # calls of a chain; of one dtype's
+MOST = 1 << 10  # elements of a case's tensors
+TRIES = 6  # cases of a dtype
+
+
+class Chained(Rerun):
+    """Calls whose data are the result of the call before, as layers and steps of a program follow on each other.
+
+    Asked of operators whose results may be off by something: in an exact one nothing can be hidden. Where a result has
+    the shape and dtype of an argument. One dtype's chain is longer; which, and how long, is drawn.
+    """
+
+    id = "chained"
+    catches = "what a kernel leaves in its results, within what they may be off by, and looks for in its arguments"
+    misses = "marks that another kernel looks for; chains longer than twenty calls"
+    advice = "compute every result from the values alone, in the same way for all values"
+
+    def find(self, rerun: Rerunner, cases: Mapping[str, Sequence[CaseJudge]]) -> tuple[Outcome, CaseJudge] | None:
+        """Follow a chain in each dtype."""
+        chance = rerun.chance(self.id, "", "chains")
+        chains = [
+            found
+            for of_dtype in cases.values()
+            if (found := self._start(rerun, chance.sample(list(of_dtype), len(of_dtype)))) is not None
+        ]
+        deep = chance.randrange(len(chains)) if chains else 0
+        for number, (case, place) in enumerate(chains):
+            found = self._follow(rerun, case, place, chance.randint(*(DEEP if number == deep else DEPTH)))
+            if found is not None:
+                return found
+        return None
+
+    def _start(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> tuple[CaseJudge, int] | None:
+        """A case with a result that may stand in an argument's place, and the number of that."""
+        usable = [case for case in cases if 1 < sum(tensor.numel() for _, tensor in case.tensors) <= MOST]
+        for case in usable[:TRIES]:
+            if case.inputs.raises or rerun.kind(case) in ("", "exact") or not rerun.free(case):
+                continue
+            results = _resized.results(case)
+            for number in rerun.data(case):
+                if not case.is_out(number) and results and _fits(case, number, results[0]):
+                    return case, number
+        return None
+
+    def _follow(self, rerun: Rerunner, case: CaseJudge, place: int, depth: int) -> tuple[Outcome, CaseJudge] | None:
+        run = rerun.call(case, {})
+        for turn in range(1, depth):
+            made = _result(run)
+            if run.outcome.kind != "passed" or made is None or not _fits(case, place, made):
+                return None  # of the first, `fresh` and others say what is wrong
+            words = f"with the result of the call before, {turn} deep"
+            given = rerun.exchanged(case, {place: made.clone()}, words)
+            if given is None:
+                return None
+            run = rerun.call(given, {})
+            if run.outcome.kind not in ("passed", "untested"):
+                return rerun.failed(run.outcome.guard or self.id, f"{words}: ", run.outcome, given), given
+        return None
+
+
+def _result(run: Run) -> torch.Tensor | None:
+    return next((tensor for _, tensor in run.tensors), None)
+
+
+def _fits(case: CaseJudge, place: int, made: torch.Tensor | None) -> bool:
+    given = case.tensors[place][1]
+    return made is not None and (made.shape, made.dtype) == (given.shape, given.dtype)
