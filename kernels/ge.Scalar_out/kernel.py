@@ -51,6 +51,13 @@ def bounded(number):
     return number
 
 
+def wrapped(number, dtype):
+    # PyTorch takes an integer as the dtype of the comparison has it: beyond its range it wraps.
+    bits = {torch.uint8: 8, torch.int8: 8, torch.int16: 16, torch.int32: 32}.get(dtype, 64)
+    number = int(number) % (1 << bits)
+    return number - (1 << bits) if dtype != torch.uint8 and number >> (bits - 1) else number
+
+
 def wrapper(self, other, *, out):
     n = out.numel()
     if n == 0:
@@ -67,6 +74,8 @@ def wrapper(self, other, *, out):
         x, number = x.view(torch.int64), ordered(float(other))
     else:
         number = int(other) if whole else bounded(other)
+        if not common.is_floating_point:
+            number = wrapped(other, common)
     kind = tl.bfloat16 if common == torch.bfloat16 else tl.float16 if common == torch.float16 else tl.float32
     kernel_ge[(min(triton.cdiv(n, 1024), 4096),)](
         x, target, number, n, FLOAT=common.is_floating_point, COMMON=kind, WHOLE=whole, WIDE=wide, ONE=one, BLOCK=1024)

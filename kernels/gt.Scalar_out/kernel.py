@@ -49,6 +49,13 @@ def single(value):
     return value
 
 
+def wrapped(number, dtype):
+    # PyTorch takes an integer as the dtype of the comparison has it: beyond its range it wraps.
+    bits = {torch.uint8: 8, torch.int8: 8, torch.int16: 16, torch.int32: 32}.get(dtype, 64)
+    number = int(number) % (1 << bits)
+    return number - (1 << bits) if dtype != torch.uint8 and number >> (bits - 1) else number
+
+
 def wrapper(self, other, *, out):
     if out.shape != self.shape:
         out.resize_(self.shape)
@@ -74,7 +81,7 @@ def wrapper(self, other, *, out):
             out.copy_(result)
         return out
     kernel_gt[grid](
-        x, result, single(other) if floating else int(other), n,
+        x, result, single(other) if floating else wrapped(other, dtype), n,
         ACC=tl.float32 if floating else tl.int64, ROUNDED=rounded, WIDE=False, BLOCK=1024,
     )
     if not direct:

@@ -33,6 +33,13 @@ def bounded(number):
     return number
 
 
+def wrapped(number, dtype):
+    # PyTorch takes an integer as the dtype of the comparison has it: beyond its range it wraps.
+    bits = {torch.uint8: 8, torch.int8: 8, torch.int16: 16, torch.int32: 32}.get(dtype, 64)
+    number = int(number) % (1 << bits)
+    return number - (1 << bits) if dtype != torch.uint8 and number >> (bits - 1) else number
+
+
 def wrapper(self, other, *, out):
     n = out.numel()
     if n == 0:
@@ -45,6 +52,8 @@ def wrapper(self, other, *, out):
         target, one = result.view(torch.int64), 0x3FF0000000000000
     whole = isinstance(other, int)
     number = int(other) if whole else bounded(other)
+    if not common.is_floating_point:
+        number = wrapped(other, common)
     kind = tl.bfloat16 if common == torch.bfloat16 else tl.float16 if common == torch.float16 else tl.float32
     kernel_le[(min(triton.cdiv(n, 1024), 4096),)](
         x, target, number, n, FLOAT=common.is_floating_point, COMMON=kind, WHOLE=whole, ONE=one, BLOCK=1024)

@@ -26,13 +26,10 @@ def aligned(x):
 
 
 def wrapper(input, p, train, *, seed):
-    result = torch.empty_like(input)
-    if result.is_contiguous() or result.stride() != input.stride():
-        input = aligned(input)
-        result = torch.empty_like(input)
-    elif input.storage_offset() * input.element_size() % 32 != 0:
-        input = input.clone()
-    kept = torch.empty_like(result, dtype=torch.bool)
+    # Row by row, however the input lies in memory: an element's place among the indices is its offset.
+    input = aligned(input)
+    result = torch.empty(input.shape, dtype=input.dtype, device=input.device)
+    kept = torch.empty(input.shape, dtype=torch.bool, device=input.device)
     n = input.numel()
     if n > 0:
         share = 1.0 - p

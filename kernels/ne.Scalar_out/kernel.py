@@ -30,6 +30,13 @@ def single(value):
     return value
 
 
+def wrapped(number, dtype):
+    # PyTorch takes an integer as the dtype of the comparison has it: beyond its range it wraps.
+    bits = {torch.uint8: 8, torch.int8: 8, torch.int16: 16, torch.int32: 32}.get(dtype, 64)
+    number = int(number) % (1 << bits)
+    return number - (1 << bits) if dtype != torch.uint8 and number >> (bits - 1) else number
+
+
 def wrapper(self, other, *, out):
     if out.shape != self.shape:
         out.resize_(self.shape)
@@ -49,7 +56,7 @@ def wrapper(self, other, *, out):
     result = out if direct else torch.empty(list(self.shape), dtype=out.dtype, device=out.device)
     grid = (min(triton.cdiv(n, 1024), 4096),)
     kernel_ne[grid](
-        x, result, single(other) if floating else int(other), n,
+        x, result, single(other) if floating else wrapped(other, dtype), n,
         ACC=tl.float32 if floating else tl.int64, ROUNDED=rounded, BLOCK=1024,
     )
     if not direct:

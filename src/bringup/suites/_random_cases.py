@@ -59,6 +59,7 @@ MOST = 1 << 18  # in those of a drawn length
 RANKS = 6  # dimensions at most, where these are drawn
 DRAWN = 4  # sets of numbers that are drawn for an overload in one dtype
 FARTHEST = 48  # elements before a window: beyond all remainders by which wrappers tell addresses apart
+ALIKE = 0.3  # of the tensors have equal chances, or are what an activation gives
 EXACT = 48.0  # binary logarithm of whole numbers that are looked at in double precision
 GATE = "aten"  # the suite whose cases of seed 0 are published
 
@@ -277,6 +278,8 @@ def _bernoulli_tensor(dtype: torch.dtype, generator: torch.Generator, lengths: C
     places = [*_places(dtype, lengths), _hostile((MANY,), dtype), _hostile((33, 513), dtype)]
     for turn, place in enumerate(places):
         p = (torch.rand(place.shape, generator=generator) ** (1 if lengths.plain else lengths.choice((1, 4)))).to(dtype)
+        if not lengths.plain and lengths.random() < ALIKE:
+            p = torch.full_like(p, lengths.random())
         if turn % 3 == 1:
             p = (p > 0.5).to(dtype)  # sure things
         elif turn % 3 == 2 and p.dim() == 2:
@@ -294,7 +297,10 @@ def _dropout(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) ->
     places = [*_places(dtype, lengths), _hostile((33, 513), dtype), _hostile((MANY,), dtype)]
     places[4] = _hostile((1, 1), dtype)  # PyTorch does not ask for an empty tensor's mask, nor with p of 0 or 1
     for place, (p, train) in zip(places, plans, strict=True):
-        yield Drawn((place.copy_(torch.randn(place.shape, generator=generator).to(dtype)), p, train))
+        values = torch.randn(place.shape, generator=generator).to(dtype)
+        if not lengths.plain and lengths.random() < ALIKE:
+            values = values.relu()
+        yield Drawn((place.copy_(values), p, train))
 
 
 def _randperm(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
@@ -320,6 +326,8 @@ def _multinomial(dtype: torch.dtype, generator: torch.Generator, lengths: Chance
             weights = weights / weights.amax(-1, keepdim=True)
         if shape[-1] > 4 and (replacement or count < shape[-1] - 1):
             weights[..., lengths.randrange(shape[-1])] = 0
+        if not lengths.plain and lengths.random() < 0.5:  # probabilities, as softmax gives them
+            weights = weights / weights.sum(-1, keepdim=True)
         weights = weights.to(dtype)
         yield Drawn((weights, count, replacement))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bringup.judge.guards import _resized
-from bringup.judge.guards._base import Rerun
+from bringup.judge.guards._base import Rerun, largest
 
 if TYPE_CHECKING:
     import torch
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from bringup.judge._outcome import Outcome
     from bringup.judge.guards._rerun import Rerunner, Run
 
-DEPTH, DEEP = (3, 6), (8, 20)  # calls of a chain; of one dtype's
-MOST = 1 << 10  # elements of a case's tensors
+DEPTH, DEEP = (4, 6), (8, 20)  # calls of a chain; of one of them
+MOST = 1 << 13  # elements of a case's tensors
 TRIES = 6  # cases of a dtype
 
 
@@ -24,7 +24,8 @@ class Chained(Rerun):
     """Calls whose data are the result of the call before, as layers and steps of a program follow on each other.
 
     Asked of operators whose results may be off by something: in an exact one nothing can be hidden. Where a result has
-    the shape and dtype of an argument. One dtype's chain is longer; which, and how long, is drawn.
+    the shape and dtype of an argument. Each dtype has two chains, of which one begins with its largest such case: marks
+    may need room. One chain is longer; which, and how long, is drawn.
     """
 
     id = "chained"
@@ -33,13 +34,13 @@ class Chained(Rerun):
     advice = "compute every result from the values alone, in the same way for all values"
 
     def find(self, rerun: Rerunner, cases: Mapping[str, Sequence[CaseJudge]]) -> tuple[Outcome, CaseJudge] | None:
-        """Follow a chain in each dtype."""
+        """Follow the chains of each dtype."""
         chance = rerun.chance(self.id, "", "chains")
-        chains = [
-            found
-            for of_dtype in cases.values()
-            if (found := self._start(rerun, chance.sample(list(of_dtype), len(of_dtype)))) is not None
-        ]
+        chains: list[tuple[CaseJudge, int]] = []
+        for of_dtype in cases.values():
+            orders = chance.sample(list(of_dtype), len(of_dtype)), sorted(of_dtype, key=largest, reverse=True)
+            found = [self._start(rerun, order) for order in orders]
+            chains += [one for n, one in enumerate(found) if one is not None and one not in found[:n]]
         deep = chance.randrange(len(chains)) if chains else 0
         for number, (case, place) in enumerate(chains):
             found = self._follow(rerun, case, place, chance.randint(*(DEEP if number == deep else DEPTH)))
@@ -49,7 +50,7 @@ class Chained(Rerun):
 
     def _start(self, rerun: Rerunner, cases: Sequence[CaseJudge]) -> tuple[CaseJudge, int] | None:
         """A case with a result that may stand in an argument's place, and the number of that."""
-        usable = [case for case in cases if 1 < sum(tensor.numel() for _, tensor in case.tensors) <= MOST]
+        usable = [case for case in cases if 1 < largest(case) <= MOST]
         for case in usable[:TRIES]:
             if case.inputs.raises or rerun.kind(case) in ("", "exact") or not rerun.free(case):
                 continue
