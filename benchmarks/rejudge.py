@@ -1,7 +1,7 @@
 """Judge recorded kernels on another target: the last reply of each recorded dialog, on every case of its operator.
 
     python benchmarks/rejudge.py --target cuda [--recordings vpe-pe64] [--suite opinfo] [--ops GLOBS] [--skip GLOBS]
-        [--jobs N] [--out OUT.jsonl] [--minutes M] [--report]
+        [--jobs N] [--out OUT.jsonl] [--minutes M] [--seed SEED] [--report]
 
 The kernels were accepted on the target of their recording; this says which of them hold elsewhere, on a real GPU say,
 and how many cases per second each judge process does there. Nothing is repaired: a failure is a finding; only a launch
@@ -41,6 +41,7 @@ async def main() -> None:
     parser.add_argument("--keep-going", action="store_true")
     parser.add_argument("--out", type=Path, help="file of verdicts; goes on where it ends")
     parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--seed", type=int, help="that guards draw with: of a verdict that is to be seen again")
     parser.add_argument("--report", action="store_true", help="judge nothing")
     options = parser.parse_args()
     if options.report and options.out is None:
@@ -61,7 +62,8 @@ async def main() -> None:
         print(f"{changed} name the launch option enable_scatter_stores, which vpe's compiler alone knows: left out")
     verdicts = _read(options.out, options.target, chosen) if options.out else {}
     left = [name for name in chosen if name not in verdicts]
-    template = JobTemplate(options.target, JudgeConfig(case_seconds=60), compiles=False)
+    drawn = {} if options.seed is None else {"fresh_seed": options.seed}
+    template = JobTemplate(options.target, JudgeConfig(case_seconds=60, **drawn), compiles=False)
     began, judged = time.perf_counter(), list[Verdict]()
     deadline = began + 60 * options.minutes
     if not options.report:
@@ -98,7 +100,7 @@ async def main() -> None:
 def _print(name: str, verdict: Verdict) -> None:
     where = f"{verdict.cases_passed}/{verdict.cases_total}"
     print(f"{name:40} {verdict.kind:10} {where:>9} {verdict.seconds:7.1f} s  {verdict.summary[:110]}", flush=True)
-    if not verdict.passed:  # what it takes to see it again: --set judge.fresh_seed=SEED
+    if not verdict.passed:  # what it takes to see it again: --seed here, --set judge.fresh_seed=SEED elsewhere
         guard, seed = verdict.guard or "none", verdict.environment.fresh_seed
         print(f"{'':40} case {verdict.case or '-'}, guard {guard}, seed {seed}", flush=True)
 

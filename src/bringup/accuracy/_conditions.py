@@ -299,6 +299,15 @@ def _running_product(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return torch.stack(rows, dim).nan_to_num(nan=0.0, posinf=0.0) * SMALLEST_STEP / UNIT
 
 
+def _cosine_terms(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """`alpha - (1 - alpha) * cos(x)`, or a sum of cosines with the factors `a`: four roundings of each term."""
+    if "a" in kwargs or len(args) > 1:
+        factors = _argument(args, kwargs, 1, "a")
+        return 4 * sum(abs(float(factor)) for factor in factors)
+    alpha = float(kwargs.get("alpha", 0.54))
+    return 4 * (abs(alpha) + abs(1 - alpha))
+
+
 def _largest_term(args: tuple[Any, ...], kwargs: Mapping[str, Any], divided: bool) -> Any:
     """The largest of `b * c`, `value * b` and `value * b * c`, or of the same quotients."""
     one, two = (_size(_argument(args, kwargs, place, f"tensor{place}")) for place in (1, 2))
@@ -320,6 +329,7 @@ SIZES: Mapping[str, Sizes] = {
     "steps": _steps,
     "largest_product": _largest_product,
     "distances": _distances,
+    "cosine_terms": _cosine_terms,
     "rounded_quotient": _rounded_quotient,
     "added_logarithm": _added_logarithm,
     "airy": _airy,

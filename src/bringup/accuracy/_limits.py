@@ -359,8 +359,11 @@ class Standard:
         found = [Error() for _ in exact]
         spreads = rule.spread
         if rule.kind == "composite":
-            terms = max([leaf.numel() for leaf in leaves([twin.args, twin.kwargs])], default=1)
-            spreads = max(1.0, rule.spread) * (8 + 4 * math.sqrt(terms))
+            given = leaves([twin.args, twin.kwargs])
+            terms = max([leaf.numel() for leaf in given], default=1)
+            # Of equal terms roundings are alike and do not cancel: half a unit of each partial sum, at most.
+            alike = all(leaf.numel() < 2 or bool((leaf == leaf.reshape(-1)[0]).all()) for leaf in given)
+            spreads = max(1.0, rule.spread) * max(8 + 4 * math.sqrt(terms), terms / 2 if alike else 0.0)
             if rule.root >= 0:
                 spreads *= root(twin.args, twin.kwargs, rule.root)
         if spreads:

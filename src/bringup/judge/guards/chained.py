@@ -39,8 +39,8 @@ class Chained(Rerun):
         chains: list[tuple[CaseJudge, int]] = []
         for of_dtype in cases.values():
             orders = chance.sample(list(of_dtype), len(of_dtype)), sorted(of_dtype, key=largest, reverse=True)
-            found = [self._start(rerun, order) for order in orders]
-            chains += [one for n, one in enumerate(found) if one is not None and one not in found[:n]]
+            starts = [self._start(rerun, order) for order in orders]
+            chains += [one for n, one in enumerate(starts) if one is not None and one not in starts[:n]]
         deep = chance.randrange(len(chains)) if chains else 0
         for number, (case, place) in enumerate(chains):
             found = self._follow(rerun, case, place, chance.randint(*(DEEP if number == deep else DEPTH)))
@@ -66,6 +66,8 @@ class Chained(Rerun):
             made = _result(run)
             if run.outcome.kind != "passed" or made is None or not _fits(case, place, made):
                 return None  # of the first, `fresh` and others say what is wrong
+            if not bool(made.isfinite().all()):
+                return None  # no bound holds for what is made of these
             words = f"with the result of the call before, {turn} deep"
             given = rerun.exchanged(case, {place: made.clone()}, words)
             if given is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 import re
 import time
@@ -191,7 +193,7 @@ class Rehearsed(Rerun):
         told, failed = rerun.rehearse([call for _, call in batch])
         for (one, call), lines in zip(batch, told, strict=False):
             full = OUT_OF_MEMORY in (*lines[-1:], *call.wanted.transcript[-1:])
-            if not one.judged and full and sum(call.sizes) >= MUCH:
+            if not one.judged and full and max(sum(call.sizes), _broadcast_bytes(call.request)) >= MUCH:
                 continue  # sizes that nobody has judged may find memory here and none there
             if call.wanted and lines != call.wanted.transcript:
                 return one.differs(self.id, call.wanted, lines, f"{words}{_aside(call)}"), one.case
@@ -204,6 +206,18 @@ class Rehearsed(Rerun):
             rerun.renew_guest()
             return None
         return rerun.failed(failed.guard or self.id, f"{words}{_aside(call)}: ", failed, one.case), one.case
+
+
+def _broadcast_bytes(request: Mapping[str, Any]) -> int:
+    """Bytes of what the tensors of a call broadcast to, or more: what may be asked for where arguments are small."""
+    import torch
+
+    from bringup.judge import _codec
+
+    known = _codec.descriptions([request["args"], request["kwargs"]])
+    sizes = [list(reversed(one["shape"])) for one in known]
+    width = max((int(getattr(torch, one["dtype"]).itemsize) for one in known), default=1)
+    return width * math.prod(int(max(one)) for one in itertools.zip_longest(*sizes, fillvalue=1))
 
 
 def _learn_other_answers(rerun: Rerunner, one: Rehearsal, chance: random.Random) -> None:
