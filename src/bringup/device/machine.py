@@ -263,6 +263,8 @@ class Machine:
                 self.transcript.add(command, body, choices)
             if command is Command.LAUNCH and not self.marks:
                 self.asked.pop(LAUNCH.unpack_from(body)[0], None)
+            if command is Command.RETURNED and self.marks:
+                raise Broken(STREAM, "the wrapper returns while launches are timed: what is begun is to be ended")
             if command is Command.RETURNED and self.transcripts:
                 self._look_for_launches()
             if self.transcripts:

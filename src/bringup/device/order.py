@@ -25,6 +25,7 @@ class Order:
 
     def __init__(self, arguments: Iterable[Given], results: Iterable[Sequence[int]] = ()) -> None:
         """Keep how the tensors among the call's arguments lie, and the sizes of its right results."""
+        arguments = list(arguments)
         self._places: set[tuple[int, Dims]] = set()
         self._dims: set[tuple[int, Dims]] = set()
         self._lengths: set[tuple[int, int]] = set()  # bytes of each one's elements
@@ -33,7 +34,9 @@ class Order:
             self._places.add((address, _merged(dims)))
             self._dims.add((address, _unordered(dims)))
             self._lengths.add((address, math.prod(size) * width))
-        self._starts = {address for address, _ in self._places}
+        self._widths: dict[int, set[int]] = {}  # bytes of an element of the arguments that begin at an address
+        for address, _, _, width in arguments:
+            self._widths.setdefault(address, set()).add(width)
         self._results = {tuple(size) for size in results}
         self._grown = {math.prod(size) for size in self._results}
 
@@ -58,7 +61,7 @@ class Order:
         for order in {natural, by_address, _by_address(put)} if turns else {natural, by_address}:
             run = _merged(put, order) if _is_run(_merged(put, order)) else None
             fills = run is not None and target.address == target.base and run[0][0] == nbytes
-            resized = run is not None and self._all_of_one(target.address, run[0][0], width)
+            resized = run is not None and self._all_of_one(target.address, run[0][0])
             steps = [put[dim][1] for dim in order if put[dim][0] > 1]
             falls = all(one >= other for one, other in itertools.pairwise(steps))
             onto = fills or resized or (onto_whole and (order == natural or falls))
@@ -66,9 +69,13 @@ class Order:
                 return True
         return False
 
-    def _all_of_one(self, address: int, nbytes: int, width: int) -> bool:
-        """Whether a run is all of an argument that begins there: as it was given, or as large as a result is."""
-        return (address, nbytes) in self._lengths or (address in self._starts and nbytes // width in self._grown)
+    def _all_of_one(self, address: int, nbytes: int) -> bool:
+        """Whether a run is all of an argument that begins there: as it was given, or as large as a result is.
+
+        Whatever dtype the copy speaks of: the argument's elements count.
+        """
+        grown = {count * width for width in self._widths.get(address, ()) for count in self._grown}
+        return (address, nbytes) in self._lengths or nbytes in grown
 
 
 def _dims(size: Sequence[int], stride: Sequence[int], width: int) -> Dims:

@@ -22,6 +22,10 @@ BEYOND = frozenset({"as_strided", "as_strided_copy", "as_strided_scatter", "resi
 ones."""
 
 
+FILLED = frozenset({"uniform_", "normal_", "exponential_", "bernoulli_", "random_", "fill_", "zero_"})
+"""Operators that write every element of their first argument, and read none: a result of theirs can keep nothing."""
+
+
 class Readable(NamedTuple):
     """A tensor that a call may read: bytes from the beginning of its storage, sizes, strides and bytes an element."""
 
@@ -34,6 +38,11 @@ class Readable(NamedTuple):
 def reaches_beyond(operator: str) -> bool:
     """Whether an operator or overload reads what none of its arguments' elements is."""
     return operator.partition(".")[0].removesuffix("_") in BEYOND
+
+
+def fills(operator: str) -> bool:
+    """Whether an operator or overload writes its first argument without reading it."""
+    return operator.partition(".")[0] in FILLED
 
 
 def marks(nbytes: int, tensors: Iterable[Readable]) -> Map | None:

@@ -14,12 +14,13 @@ import torch
 
 from bringup.accuracy import COMPLETE, FLOATS, Arithmetic, Limit, Limits
 from bringup.device.checks import repeats
-from bringup.device.reach import reaches_beyond
+from bringup.device.reach import fills, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
 from bringup.judge._compile_log import headline
 from bringup.judge._moves import rearranges
+from bringup.judge._nans import nan_bits, usual_nans
 from bringup.judge._near import described, with_inputs
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
@@ -155,8 +156,8 @@ class CaseJudge:
     def readable(self) -> list[list[Any]] | None:
         """Those of `placed` that the operator may read; None where it reaches all of their storages.
 
-        Not an `out=` that a right call writes as a whole: what it held is nobody's input, unless it is an operand too,
-        which stands there by itself.
+        Not an `out=` that a right call writes as a whole, nor what is to be filled: what it held is nobody's input,
+        unless it is an operand too, which stands there by itself.
         """
         if reaches_beyond(self.operator.name):
             return None
@@ -164,7 +165,8 @@ class CaseJudge:
             return self.placed()
         return [
             one for number, one in enumerate(self.placed())
-            if self._name_of(number) not in self._results or not self.must_write(number)
+            if not (number == 0 and fills(self.operator.name))
+            and (self._name_of(number) not in self._results or not self.must_write(number))
         ]  # fmt: skip
 
     @functools.cached_property
@@ -446,6 +448,7 @@ class CaseJudge:
             wanted = _codec.tensors_of(expected, "output")
             found = self._aliasing(wanted, self.tensors_returned, inputs_after, wanted_after)
         found = found or _untrue([*self.tensors_returned, *inputs_after], wanted_after)
+        found = found or self._marked([*self.tensors_returned, *inputs_after], [expected, ref_args, ref_kwargs])
         return found or self._result_differs(expected, actual)
 
     def mismatch(self, actual: Any, args: Any, kwargs: Any) -> Mismatch | None:
@@ -453,13 +456,31 @@ class CaseJudge:
 
         What shares memory in the call shares it here.
         """
+        kwargs = dict(sorted(kwargs.items()))
         expected, ref_args, ref_kwargs = self.expected(self.inputs)
         after, wanted = _compare.input_paths(args, kwargs), _compare.input_paths(ref_args, ref_kwargs)
         outputs, returned = (_codec.tensors_of(one, "output") for one in (expected, actual))
         # A library makes of a result what PyTorch makes of it: another tensor on the memory of `out`, or a copy of it.
         found = self._mutation(after, wanted) or self._aliasing(outputs, returned, after, wanted, views=False)
         found = found or _untrue([*returned, *after], wanted)
+        found = found or self._marked([*returned, *after], [expected, ref_args, ref_kwargs])
         return found or self._result_differs(expected, actual)
+
+    def _marked(self, given: NamedTensors, expected: Any) -> Mismatch | None:
+        """A NaN with bits of its own: neither the usual ones, nor PyTorch's, nor those of a NaN among the arguments."""
+        for path, tensor in given:
+            if not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
+                continue
+            found = nan_bits(tensor)
+            if not found:
+                continue
+            known = [t for _, t in (*self.tensors, *_codec.tensors_of(expected, ""))]
+            allowed = {bits for one in known if one.is_floating_point() for bits in nan_bits(one.to(tensor.dtype))}
+            odd = found - allowed - usual_nans(tensor.dtype)
+            if odd:
+                text = f"a NaN with the bits {min(odd):#x}, which is neither the usual one nor one of the arguments'"
+                return Mismatch(aspect="values", output=path, message=text)
+        return None
 
     def _result_differs(self, expected: Any, actual: Any) -> Mismatch | None:
         if self.inputs.postprocess is not None:

@@ -33,6 +33,7 @@ class Readings:
     def __init__(self) -> None:
         """None yet."""
         self._roles: dict[Any, set[Role]] = {}  # by the kind of call and the place of the number
+        self._counts: dict[str, int] = {}  # of numbers, by all that a wrapper knows of a call
 
     def misread(
         self, readings: Sequence[tuple[str, bytes]], sizes: Sequence[Sequence[int]], arguments: Any, *, truth: bool
@@ -46,6 +47,8 @@ class Readings:
             truth: whether the result is a truth value, of which a kernel is to decide; then there are no sizes.
         """
         numbers = [number for dtype, data in readings for number in _numbers(dtype, data)]
+        if self._counts.setdefault(_metadata(arguments), len(numbers)) != len(numbers):
+            return f"the wrapper reads {len(numbers)} numbers, and others where it knew as much of a call: {_SIZE}"
         if truth:
             odd = [number for number in numbers if number not in (0, 1)]
             if odd:
@@ -75,6 +78,17 @@ class Readings:
         if len(found) > 1 and len(flags) == 1:
             flags[0] -= {role for role in flags[0] if role[0] != "flag"}
         return ""
+
+
+def _metadata(arguments: Any) -> str:
+    """All that a wrapper knows of a call: which of some numbers it reads may not say anything of data either."""
+
+    def told(leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor):
+            return tuple(leaf.shape), leaf.stride(), leaf.storage_offset(), str(leaf.dtype)
+        return repr(leaf)
+
+    return repr(pytree.tree_map(told, arguments))
 
 
 def _roles(number: float, sizes: Sequence[Sequence[int]]) -> Iterator[Role]:

@@ -32,7 +32,7 @@ UNKNOWN = "for overloads of which nothing says what is right"
 LARGE = f"of more than {LEAST_BYTES >> 20} MiB and {SHARE:.0%} of the free memory"
 RANDOM = "for random numbers"
 REFUSED = "which the CPU's kernel refuses"
-GROWS = 1.0  # by how much of its number, on average, the next call of a kind that is compared comes later
+SELDOM = 50  # calls of a kind, on average, of which one is compared at least
 
 Compute = Callable[[], Any]
 
@@ -66,7 +66,7 @@ class FirstUses:
         made = result
         if made is None:  # a kept call: its results are in its arguments
             outs = [value for value, p in zip(values, schema.parameters, strict=True) if p.written and p.keyword_only]
-            made = outs[0] if len(outs) == 1 else tuple(outs)
+            made = outs[0] if len(outs) == 1 else tuple(outs) or None
         storages: dict[int, torch.UntypedStorage] = {}  # of both: a result that shares memory with an argument shows
         after = _split(schema, [pytree.tree_map(lambda value: _host(value, storages), value) for value in values])
         told = pytree.tree_map(lambda value: _host(value, storages), made)
@@ -117,7 +117,7 @@ class FirstUse:
         self._uses[kind] += 1
         uses = self._uses[kind]
         if self._new_number(kind, values) or uses >= self._next.get(kind, 1):
-            self._next[kind] = uses + 1 + int(self._chance.uniform(0, 2 * GROWS) * uses)
+            self._next[kind] = uses + 1 + int(self._chance.uniform(0, 2) * min(uses, SELDOM))
             return self._owner.made(self._schema, values, compute, seed)
         return compute()
 

@@ -262,7 +262,9 @@ class Recorder:
             return self._kernel(body)
         if command is Command.RETURNED:
             self._returned = True
-            if self._asked:
+            if self._marks:
+                self.error = "it returns while launches are timed"
+            elif self._asked:
                 name = next(iter(self._asked.values()))
                 self.error = f"it asks for kernel '{name}' and does not launch it in that call"
         elif command is Command.READ:

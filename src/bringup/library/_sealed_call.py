@@ -166,12 +166,15 @@ class Call:
                 found[told[0]].append(_reachable(told))
         self.may_write = [_may(region.numel(), elements) for region, elements in zip(self.regions, found, strict=True)]
 
-    def show(self, outs: Iterable[str]) -> None:
-        """Leave the elements of all arguments to be read but of those named, which the call is to write."""
+    def show(self, outs: Iterable[str], *, first: bool = True) -> None:
+        """Leave the elements of all arguments to be read but of those named, which the call is to write.
+
+        `first`: also of the first.
+        """
         written = {place for name in outs for place in self._named.get(name, ())}
         readable: list[list[Readable]] = [[] for _ in self.regions]
         for place, told in enumerate(self._told):
-            if place not in written:
+            if place not in written and (first or place):
                 readable[told[0]].append(_reachable(told))
         self.shown = [
             marks(region.numel(), found) if region.numel() else None

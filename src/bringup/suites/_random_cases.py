@@ -10,6 +10,7 @@ import functools
 import hashlib
 import math
 import random
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -140,7 +141,11 @@ def reference_of(name: str, operator: Any) -> Callable[..., Any]:
     def reference(*args: Any, seed: int, **kwargs: Any) -> Any:
         right = defined(name, [_apart(one) for one in args], seed).right
         if takes:
-            result = operator(*args, generator=torch.Generator(), **kwargs)
+            # A method warns in Python, an overload in the program's stderr: of bounds that a dtype does not hold.
+            method = torch.Tensor.random_ if name.startswith("random_") else operator
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = method(*args, generator=torch.Generator(), **kwargs)
         else:
             state = torch.default_generator.get_state()
             try:
@@ -249,9 +254,18 @@ def _random(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> 
     yield from _filled(dtype, lengths, [()])
 
 
+def _beyond(most: float, dtype: torch.dtype, lengths: Chance) -> float:
+    """The binary logarithm of the largest bound: sometimes beyond what a floating dtype holds exactly."""
+    return most + 3 if dtype.is_floating_point and lengths.random() < ALIKE else most
+
+
 def _random_to(dtype: torch.dtype, generator: torch.Generator, lengths: Chance) -> Iterator[Drawn]:
     most = min(math.log2(largest(dtype)), EXACT)
-    numbers = lengths.numbers([(5,), (200,), (1,)], lambda: (max(1, int(lengths.power(0, most))),))
+
+    def draw() -> tuple[int]:
+        return (max(1, int(lengths.power(0, _beyond(most, dtype, lengths)))),)
+
+    numbers = lengths.numbers([(5,), (200,), (1,)], draw)
     yield from _filled(dtype, lengths, numbers)
 
 
@@ -260,8 +274,10 @@ def _random_from(dtype: torch.dtype, generator: torch.Generator, lengths: Chance
 
     def draw() -> tuple[int, int]:
         signed = dtype.is_floating_point or torch.iinfo(dtype).min < 0
-        low = (lengths.choice((1, -1)) if signed else 1) * int(lengths.power(0, most))
-        return low, min(low + max(1, int(lengths.power(0, most))), largest(dtype) - 1)
+        ends = _beyond(most, dtype, lengths)
+        low = (lengths.choice((1, -1)) if signed else 1) * int(lengths.power(0, ends))
+        high = low + max(1, int(lengths.power(0, ends)))
+        return low, high if dtype.is_floating_point else min(high, largest(dtype) - 1)
 
     yield from _filled(dtype, lengths, lengths.numbers([(-3, 4), (7, 107), (0, 2)], draw))
 

@@ -29,35 +29,55 @@ PICKED = "every column is the one that its random number picks"
 DISTINCT = "no column of a row comes twice"
 UNIT, LOGARITHM = 2.0**-24, 2.0**-21  # a rounding of float32; what a fast logarithm is off by
 LEAST = 2.0**-33  # what an exponential number takes for 0
-EITHER = 2.0**-23  # a number so near to its chance may fall on either side
+EITHER = 2.0**-23  # 1 - p has two roundings: a number so near to it may fall on either side
+TINY = 2.0**-126  # a chip may take what is smaller for 0
 DIGITS = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8, torch.float64: 53}
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What a tensor of drawn numbers is, flat, in float64 or whole numbers."""
+    """What a tensor of drawn numbers is, flat, in float64 or whole numbers, before it is rounded to its dtype."""
 
     exact: torch.Tensor
     room: torch.Tensor | float = 0.0
-    """What a number may be off by."""
+    """What arithmetic in float32 may be off by."""
     inside: Callable[[torch.Tensor], torch.Tensor] | None = None
     """Where numbers (float64) are in the support."""
     also: torch.Tensor | None = None
     """Another number that is right in each place; NaN for none."""
 
+    def ends(self, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+        """The least and the largest number that is right in each place: float64, of the dtype."""
+        low, high = ((self.exact.double() + sign * self.room).to(dtype).double() for sign in (-1, 1))
+        return low, high
+
+    def right(self, dtype: torch.dtype) -> torch.Tensor:
+        """A right tensor, flat: the exact number rounded, or what is right beside it and in the support."""
+        if not dtype.is_floating_point:
+            return self.exact
+        found = self.exact.to(dtype).double()
+        if self.inside is not None:
+            for other in (*self.ends(dtype), self.also):
+                if other is not None:
+                    found = torch.where(~self.inside(found) & self.inside(other), other, found)
+        return found
+
     def statements(self, given: torch.Tensor) -> dict[str, bool | str]:
         """What holds of a tensor."""
         flat = given.reshape(-1)
         found: dict[str, bool | str] = {}
-        if self.inside is not None:
-            found[SUPPORT] = _first(~self.inside(flat.double()), given, lambda i: "")
-        if self.exact.is_floating_point():
-            wrong = ~((flat.double() - self.exact).abs() <= self.room)
+        if given.is_floating_point() and self.exact.is_floating_point():
+            low, high = self.ends(given.dtype)
+            value = flat.double()
+            wrong = ~((value >= low - TINY) & (value <= high + TINY))
         else:
             wrong = flat.double() != self.exact.double()
             wrong |= flat.long() != self.exact if not given.is_floating_point() else False
         if self.also is not None:
             wrong &= flat.double() != self.also
+        if self.inside is not None:  # where the dtype has no number in the support nothing is
+            some = self.inside(self.right(given.dtype).double())
+            found[SUPPORT] = _first(some & ~self.inside(flat.double()), given, lambda i: "")
         found[GIVEN] = _first(wrong, given, lambda i: f", where its seed gives {_shown(self.exact[i])}")
         return found
 
@@ -86,23 +106,23 @@ def _drawn(seed: int, count: int) -> torch.Tensor:
     return torch.from_numpy(_philox.uniform(_philox.words(seed, np.arange(count))[0]).astype(np.float64))
 
 
-def _rounding(dtype: torch.dtype) -> float:
-    """By how much a number is off that is rounded to a dtype once, for each unit of its size."""
-    return 2.0 ** (1 - DIGITS[dtype])
-
-
 def _single(number: float) -> float:
     """A number among the arguments, as a kernel gets it."""
     return float(np.float32(number))
 
 
 def _uniform(seed: int, place: torch.Tensor, low: float = 0.0, high: float = 1.0) -> Numbers:
-    exact = low + (high - low) * _drawn(seed, place.numel())
-    room = 4 * UNIT * (abs(low) + abs(high)) + _rounding(place.dtype) * exact.abs() + torch.finfo(place.dtype).tiny
+    drawn = _drawn(seed, place.numel())
+    exact = low + (high - low) * drawn
+    # `from`, the span and the product are rounded, and the sum.
+    room = UNIT * (abs(low) + 2 * (high - low) * drawn + exact.abs())
+    # What comes out as `to` becomes `from`.
+    turned = torch.where(exact + room + UNIT * exact.abs() >= high, low, math.nan).to(place.dtype).double()
     single = place.dtype is torch.float32
-    # Where rounding gives `to`, a kernel may give `from` instead: `to` itself is no number of it in float32.
-    turned = torch.where(exact + room >= high, low, math.nan)
-    return Numbers(exact, room, lambda x: (x >= low) & (x < high if single else x <= high), turned)
+    # A half precision that does not hold the ends rounds them.
+    least, most = (float(torch.tensor(end).to(place.dtype)) for end in (low, high))
+    least, most = min(low, least), max(high, most)
+    return Numbers(exact, room, lambda x: (x >= least) & (x < high if single else x <= most), turned)
 
 
 def _normal(seed: int, place: torch.Tensor, mean: float = 0.0, std: float = 1.0) -> Numbers:
@@ -113,36 +133,40 @@ def _normal(seed: int, place: torch.Tensor, mean: float = 0.0, std: float = 1.0)
     exact = mean + std * length * torch.cos(angle)
     # The root of a logarithm near 0 is off by more than the logarithm.
     root = torch.minimum(LOGARITHM / length.clamp(min=1e-30), torch.tensor(math.sqrt(2 * LOGARITHM)).double())
-    room = abs(std) * (32 * UNIT * (1 + length) + root) + 4 * UNIT * abs(mean) + _rounding(place.dtype) * exact.abs()
-    return Numbers(exact, room + torch.finfo(place.dtype).tiny, torch.isfinite)
+    room = abs(std) * (32 * UNIT * (1 + length) + root) + UNIT * (abs(mean) + exact.abs())
+    return Numbers(exact, room, torch.isfinite)
 
 
 def _exponential(seed: int, place: torch.Tensor, rate: float = 1.0) -> Numbers:
-    info = torch.finfo(place.dtype)
-    exact = (-torch.log1p(-_drawn(seed, place.numel()).clamp(min=LEAST)) / rate).clamp(max=info.max)
-    room = (4 * UNIT + LOGARITHM) / rate + (16 * UNIT + _rounding(place.dtype)) * exact + info.tiny
+    largest_number = torch.finfo(place.dtype).max
+    exact = (-torch.log1p(-_drawn(seed, place.numel()).clamp(min=LEAST)) / rate).clamp(max=largest_number)
     single = place.dtype is torch.float32
+    # Near 1 `log1p` goes by the logarithm, whose error does not shrink.
+    room = 16 * UNIT * exact + torch.where(exact * rate > 0.5, LOGARITHM / rate, 0.0)
     return Numbers(exact, room, lambda x: (x > 0 if single else x >= 0) & x.isfinite())
 
 
-def _coins(seed: int, chance: torch.Tensor) -> Numbers:
+def _coins(seed: int, chance: torch.Tensor, room: float = 0.0) -> Numbers:
     """Ones with the chances `chance` (float64), and zeros: where the number of the place is below it."""
     known = chance.contiguous().reshape(-1)
     drawn = _drawn(seed, len(known))
     exact = (drawn < known).double()
-    near = ((drawn - known).abs() <= EITHER) & (known > 0) & (known < 1)
-    return Numbers(exact, also=torch.where(near, 1 - exact, math.nan))
+    near = ((drawn - known).abs() < room) & (known > 0) & (known < 1)
+    return Numbers(exact, also=torch.where(near, 1 - exact, math.nan) if room else None)
 
 
 def _whole(seed: int, place: torch.Tensor, low: int, high: int) -> Numbers:
-    """Whole numbers from `low` to `high` - 1, of 64 bits each; in a dtype that does not hold them, near to that."""
+    """Whole numbers from `low` to `high` - 1, of 64 bits each; in a dtype that does not hold them, next to that."""
     drawn = _philox.scaled(*_philox.wide(seed, np.arange(place.numel())), high - low)
     exact = torch.from_numpy(drawn.view(np.int64).copy()) + low
     if not place.is_floating_point():
         return Numbers(exact)
-    holds = max(abs(low), abs(high - 1)) <= 2 ** DIGITS[place.dtype]
-    room = 0.0 if holds else 2 * _rounding(place.dtype) * max(abs(low), abs(high))
-    return Numbers(exact.double(), room, lambda x: (x >= low) & (x <= high - 1) & (x == x.floor()))
+    # One of its two neighbours: it may be rounded twice, and must stay in the range.
+    exact = exact.double()
+    step = 2.0 ** (exact.abs().clamp(min=1).log2().floor() + 1 - DIGITS[place.dtype])
+    held = exact.to(place.dtype).double() == exact
+    room = torch.where(held | (step <= 1), 0.0, step / 2)
+    return Numbers(exact, room, lambda x: (x >= low) & (x <= high - 1) & (x == x.floor()))
 
 
 def _random(seed: int, place: torch.Tensor) -> Numbers:
@@ -196,7 +220,7 @@ class Defined:
 def _dropout(seed: int, x: torch.Tensor, p: float, train: bool | None) -> Defined:
     kept = 1 - (p if train is not False else 0.0)
     scale = 1 / kept if kept else 0.0
-    mask = _coins(seed, torch.full(x.shape, kept, dtype=torch.float64))
+    mask = _coins(seed, torch.full(x.shape, kept, dtype=torch.float64), EITHER)
     held = x.detach().clone(memory_format=torch.contiguous_format)  # the call may be given what it was made of
 
     def right() -> tuple[torch.Tensor, ...]:
@@ -205,10 +229,10 @@ def _dropout(seed: int, x: torch.Tensor, p: float, train: bool | None) -> Define
     def statements(results: Any) -> dict[str, bool | str]:
         result, given = results
         wanted = torch.where(given, held.double() * scale, 0.0)
-        info = torch.finfo(held.dtype)
-        room = wanted.abs() * (2 * info.eps) + info.smallest_normal
-        near = (result.double() == wanted) | ((result.double() - wanted).abs() <= room)
-        near |= wanted.isnan() & result.isnan()
+        value, room = result.double(), 4 * UNIT * wanted.abs()
+        low, high = ((wanted + sign * room).to(held.dtype).double() for sign in (-1, 1))
+        near = (value >= low - TINY) & (value <= high + TINY)
+        near |= (wanted.isnan() & value.isnan()) | (wanted == value)
         wrong = _first(~near.reshape(-1), result, lambda i: f", where {_shown(wanted.reshape(-1)[i])} is right")
         return {SCALED: wrong, MASK: mask.statements(given)[GIVEN]}
 
@@ -254,7 +278,7 @@ def _with_replacement(seed: int, rows: torch.Tensor, count: int) -> Defined:
         inside = (taken >= 0) & (taken < rows.shape[1])
         if not bool(inside.all()):
             return {SUPPORT: _first(~inside.reshape(-1), result, lambda i: ""), PICKED: "some are no columns"}
-        room = 16 * UNIT * sums[:, -1:]
+        room = 2 * UNIT * sums[:, -1:]
         ends, own = sums.gather(1, taken), rows.gather(1, taken)
         near = (goal <= ends + room) & (goal >= ends - own - room)
         expected = right()[0]
@@ -271,7 +295,7 @@ def _without_replacement(seed: int, rows: torch.Tensor, count: int) -> Defined:
     drawn = _drawn(seed, rows.numel()).reshape(rows.shape).clamp(min=LEAST)
     numbers = -torch.log1p(-drawn)
     keys = torch.where(rows > 0, rows.log() - numbers.log(), -math.inf)
-    rooms = 128 * UNIT + (8 * UNIT + LOGARITHM) / numbers
+    rooms = torch.full_like(keys, 128 * UNIT + 4 * LOGARITHM)  # of two logarithms, of which one is of a logarithm
 
     def right() -> tuple[torch.Tensor, ...]:
         return (keys.sort(dim=1, descending=True, stable=True).indices[:, :count].reshape(-1),)
@@ -320,4 +344,4 @@ def defined(name: str, args: Sequence[Any], seed: int) -> Defined:
     if name in _OTHERS:
         return _OTHERS[name](seed, *args)
     numbers = FILLS[name](seed, *args)
-    return Defined(lambda: (numbers.exact,), numbers.statements)
+    return Defined(lambda: (numbers.right(args[0].dtype),), numbers.statements)
