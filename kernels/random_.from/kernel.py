@@ -2,13 +2,11 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
-def kernel_random(out_ptr, n, seed, base, span_high, span_low, FLOAT: tl.constexpr, BLOCK: tl.constexpr):
+def kernel_random(out_ptr, n, seed, base, span_high, span_low, bottom, top, FLOAT: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
-    sh = tl.zeros([BLOCK], dtype=tl.int64) + span_high
-    sl = tl.zeros([BLOCK], dtype=tl.int64) + span_low
-    sh = sh.to(tl.uint64)
-    sl = sl.to(tl.uint64)
+    sh = (tl.zeros([BLOCK], dtype=tl.int64) + span_high).to(tl.uint64)
+    sl = (tl.zeros([BLOCK], dtype=tl.int64) + span_low).to(tl.uint64)
     for start in range(first, n, step):
         offsets = start + tl.arange(0, BLOCK)
         mask = offsets < n
@@ -19,39 +17,23 @@ def kernel_random(out_ptr, n, seed, base, span_high, span_low, FLOAT: tl.constex
         t = h * sl + ((l * sl) >> 32)
         t_low = (t.to(tl.int64) & 0xFFFFFFFF).to(tl.uint64)
         m = l * sh + t_low
-        v = h * sh + (t >> 32) + (m >> 32)
-        v = v.to(tl.int64) + base
+        v = (h * sh + (t >> 32) + (m >> 32)).to(tl.int64) + base
         if FLOAT:
-            tl.store(out_ptr + offsets, v.to(tl.float32), mask=mask)
+            # Rounded, and not out of the range.
+            y = v.to(tl.float32).to(out_ptr.dtype.element_ty).to(tl.float32)
+            y = tl.minimum(tl.maximum(y, bottom), top)
+            tl.store(out_ptr + offsets, y, mask=mask)
         else:
             tl.store(out_ptr + offsets, v, mask=mask)
 
 
-def lead(v):
-    # The position of the highest bit.
-    v = abs(v)
-    n = 0
-    while v > 1:
-        v = v >> 1
-        n += 1
-    return n
-
-
-def rounded(v, digits):
-    # A whole number to so many binary digits, half to even.
-    a = abs(v)
-    n = 0
-    while (a >> n) >= (1 << digits):
-        n += 1
-    if n == 0:
-        return v
-    q = a >> n
-    r = a - (q << n)
-    half = 1 << (n - 1)
-    if r > half or (r == half and q % 2 == 1):
+def held(v, digits, up):
+    # The number of so many binary digits next to a whole one, from below or from above.
+    n = max(abs(v).bit_length() - digits, 0)
+    q = v >> n
+    if up and (q << n) != v:
         q += 1
-    a = q << n
-    return a if v >= 0 else -a
+    return q << n
 
 
 def wrapper(self, start, end=None, *, seed):
@@ -61,31 +43,25 @@ def wrapper(self, start, end=None, *, seed):
     direct = self.is_contiguous() and self.storage_offset() * self.element_size() % 32 == 0
     target = self if direct else torch.empty(self.shape, dtype=self.dtype, device=self.device)
     floating = self.is_floating_point()
-    digits = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
+    digits = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}.get(self.dtype, 53)
     low = start
-    if end is None:
-        if floating:
-            high = (1 << digits[self.dtype]) + 1
-        elif self.dtype == torch.bool:
-            high = 2
-        else:
-            high = torch.iinfo(self.dtype).max + 1
-    else:
+    if end is not None:
         high = end
-        if floating:
-            # Numbers that the dtype rounds must not be rounded out of the range.
-            d = digits[self.dtype]
-            near = rounded(low + 1, d)
-            if near < low:
-                low = near + (1 << max(lead(low + 1) - d + 1, 0))
-            near = rounded(high - 1, d)
-            if near >= high:
-                high = near - (1 << max(lead(high - 1) - d + 1, 0))
-            if high <= low:
-                low, high = start, start + 1
+    elif floating:
+        high = (1 << digits) + 1
+    elif self.dtype == torch.bool:
+        high = 2
+    else:
+        high = torch.iinfo(self.dtype).max + 1
+    bottom, top = held(low, digits, True), held(high - 1, digits, False)
+    if bottom > top:
+        # No number of the dtype is in the range: the ones around it.
+        bottom, top = held(low, digits, False), held(high - 1, digits, True)
     span = high - low
     grid = (min(triton.cdiv(n, 1024), 4096),)
-    kernel_random[grid](target, n, seed, low, span >> 32, span & 0xFFFFFFFF, FLOAT=floating, BLOCK=1024)
+    kernel_random[grid](
+        target, n, seed, low, span >> 32, span & 0xFFFFFFFF, float(bottom), float(top), FLOAT=floating, BLOCK=1024
+    )
     if not direct:
         self.copy_(target)
     return self

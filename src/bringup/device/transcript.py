@@ -117,6 +117,8 @@ class Transcript:
             found = bisect.bisect_right(self._bases, value)
             known = self._bases[found - 1] if found else 0
             base = known if found and value <= known + self._sizes[known] else 0
+        if not value and base in self._sizes:  # of a tensor without elements
+            return f"null of {self._name(base)}"
         if base in self._sizes:
             return self._name(base) + (f" at {value - base:+d}" if value != base else "")
         return f"{value:#x}" if value else "null"
