@@ -49,8 +49,7 @@ def test_later_calls_are_compared_more_and_more_seldom(tmp_path: Path) -> None:
             small * small
         assert 4 <= on.first_uses.compared <= 40
         with pytest.raises(KernelFailed, match="not PyTorch's"):
-            for _ in range(2000):  # nobody knows which
-                large * large
+            [large * large for _ in range(2000)]  # nobody knows which
 
 
 def test_the_first_numbers_of_a_kind_are_compared_each(tmp_path: Path) -> None:
