@@ -130,6 +130,7 @@ def test_freed_addresses_are_given_again_where_a_call_asks_for_that() -> None:
         (False, MUCH, ["launch f", "raises OutOfMemoryError"], ["launch f", "returns"], ""),
         (False, MUCH, ["launch f", "returns"], ["raises OutOfMemoryError"], ""),
         (False, 4096, ["launch f", "returns"], ["raises OutOfMemoryError"], "differs"),
+        (False, 4097, ["launch f", "returns"], ["raises OutOfMemoryError"], ""),  # broadcast it is much
         (False, MUCH, ["launch f", "returns"], ["launch g", "returns"], "differs"),
         (True, MUCH, ["launch f", "returns"], ["raises OutOfMemoryError"], "differs"),
         (True, MUCH, ["launch f", "returns"], ["launch f", "returns"], ""),
@@ -140,7 +141,12 @@ def test_large_calls_that_nobody_has_judged_may_find_memory_now_and_none_then(
 ) -> None:
     wanted = Wanted(tuple(before), ())
     one = SimpleNamespace(judged=judged, wanted=[wanted], case="case", differs=lambda *told: "differs")
-    call = SimpleNamespace(wanted=wanted, around={}, words="", sizes=[nbytes])
+    shapes = [[4096, 1], [1, 4096]] if nbytes % 2 else []
+    told = [
+        {"t": n, "dtype": "float32", "shape": shape, "stride": [1, 1], "offset": 0} for n, shape in enumerate(shapes)
+    ]
+    request = {"args": {"tuple": told}, "kwargs": {"dict": []}}
+    call = SimpleNamespace(wanted=wanted, around={}, words="", sizes=[nbytes], request=request)
     rerun: Any = SimpleNamespace(rehearse=lambda calls: ([tuple(now)], None))
     batch: Any = [(one, call)]
     result = Rehearsed()._differs(rerun, batch, "a call")

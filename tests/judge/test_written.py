@@ -22,6 +22,9 @@ NAN = float("nan")
 OTHER_NAN = torch.tensor([struct.unpack("i", b"\x01\x00\xc0\xff")[0]], dtype=torch.int32).view(torch.float32)
 
 
+CUDA_NAN = torch.tensor([0x7FFFFFFF], dtype=torch.int32).view(torch.float32)
+
+
 def sum_out(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
     return torch.sum(x, dim=0, out=out)
 
@@ -60,11 +63,19 @@ def decided(
 
 
 @pytest.mark.parametrize("held", [torch.tensor([NAN]), OTHER_NAN])
-def test_a_nan_written_over_a_nan_is_a_result_whatever_its_bits(held: torch.Tensor) -> None:
+def test_a_nan_written_over_a_nan_is_a_result(held: torch.Tensor) -> None:
     x = torch.tensor([[NAN], [1.0]])
-    for made in (torch.tensor([NAN]), OTHER_NAN):
+    for made in (torch.tensor([NAN]), CUDA_NAN, -CUDA_NAN):
         outcome = decided(sum_out, (x,), {"out": held.clone()}, {1: made}, {1: LAUNCHED})
         assert outcome.kind == "passed", outcome.summary
+
+
+def test_a_nan_has_the_usual_bits_or_an_arguments() -> None:
+    x, out = torch.tensor([[NAN], [1.0]]), torch.tensor([0.0])
+    outcome = decided(sum_out, (x,), {"out": out}, {1: OTHER_NAN}, {1: LAUNCHED})
+    assert (outcome.kind, "bits 0x7fc00001" in outcome.summary) == ("wrong", True)
+    outcome = decided(sum_out, (torch.cat([OTHER_NAN, out])[:, None],), {"out": out}, {1: OTHER_NAN}, {1: LAUNCHED})
+    assert outcome.kind == "passed", outcome.summary
 
 
 def test_a_nan_that_was_there_before_is_no_result() -> None:
@@ -76,7 +87,7 @@ def test_a_nan_that_was_there_before_is_no_result() -> None:
 
 def test_an_input_that_is_read_keeps_the_bits_of_its_nans() -> None:
     x, other = torch.tensor([NAN]), torch.tensor([NAN])
-    assert decided(relu_, (x, other), {}, {0: OTHER_NAN}, {0: LAUNCHED}).kind == "passed"
+    assert decided(relu_, (x, other), {}, {0: CUDA_NAN}, {0: LAUNCHED}).kind == "passed"
     outcome = decided(relu_, (x, other), {}, {1: OTHER_NAN}, {1: LAUNCHED})
     assert (outcome.kind, outcome.guard) == ("wrong", "mutation")
     outcome = decided(sum_out, (x,), {"out": torch.tensor([0.0])}, {0: OTHER_NAN, 1: OTHER_NAN}, {1: LAUNCHED})
