@@ -25,17 +25,15 @@ class Order:
 
     def __init__(self, arguments: Iterable[Given], results: Iterable[Sequence[int]] = ()) -> None:
         """Keep how the tensors among the call's arguments lie, and the sizes of its right results."""
-        arguments = list(arguments)
         self._places: set[tuple[int, Dims]] = set()
         self._dims: set[tuple[int, Dims]] = set()
         self._lengths: set[tuple[int, int]] = set()  # bytes of each one's elements
+        self._widths: dict[int, set[int]] = {}  # bytes of an element of the arguments that begin at an address
         for address, size, stride, width in arguments:
             dims = _dims(size, stride, width)
             self._places.add((address, _merged(dims)))
             self._dims.add((address, _unordered(dims)))
             self._lengths.add((address, math.prod(size) * width))
-        self._widths: dict[int, set[int]] = {}  # bytes of an element of the arguments that begin at an address
-        for address, _, _, width in arguments:
             self._widths.setdefault(address, set()).add(width)
         self._results = {tuple(size) for size in results}
         self._grown = {math.prod(size) for size in self._results}

@@ -12,8 +12,6 @@ import struct
 
 SEED = 0x5EED_0FAC_A11D_0E5B
 """The number that stands for every seed."""
-BITS = 63
-"""Of a seed: from 0 to 2**63 - 1."""
 _WORD = struct.Struct("<Q")
 NAMED = _WORD.pack(SEED)
 """The same as an argument of a launch."""

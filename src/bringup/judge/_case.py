@@ -469,9 +469,7 @@ class CaseJudge:
     def _marked(self, given: NamedTensors, expected: Any) -> Mismatch | None:
         """A NaN with bits of its own: neither the usual ones, nor PyTorch's, nor those of a NaN among the arguments."""
         for path, tensor in given:
-            if not tensor.is_floating_point() or tensor.dtype.itemsize < 2:
-                continue
-            found = nan_bits(tensor)
+            found = nan_bits(tensor) if tensor.is_floating_point() else set()
             if not found:
                 continue
             known = [t for _, t in (*self.tensors, *_codec.tensors_of(expected, ""))]

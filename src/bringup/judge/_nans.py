@@ -12,10 +12,9 @@ MOST = 64  # kinds of NaNs of a tensor that are looked at
 
 def nan_bits(tensor: torch.Tensor) -> set[int]:
     """The bits of a tensor's NaNs below the sign: at most `MOST` of them. Of half precisions, float32 and float64."""
-    nans = tensor.isnan()
-    if tensor.dtype.itemsize not in _WHOLE or not bool(nans.any()):
+    whole = _WHOLE.get(tensor.dtype.itemsize)
+    if whole is None or not bool((nans := tensor.isnan()).any()):
         return set()
-    whole = _WHOLE[tensor.dtype.itemsize]
     mask = (1 << (8 * tensor.dtype.itemsize - 1)) - 1
     found = tensor.detach()[nans].view(whole).to(torch.int64).bitwise_and(mask).unique()
     return set(found[:MOST].tolist())

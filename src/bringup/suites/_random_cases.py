@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from bringup.accuracy import copy_arguments
 from bringup.suites._base import CaseInputs
 from bringup.suites._opinfo_samples import seed_of
 from bringup.suites._random_defined import Defined, defined, largest
@@ -139,7 +140,7 @@ def reference_of(name: str, operator: Any) -> Callable[..., Any]:
     takes = any(argument.name == "generator" for argument in operator._schema.arguments)
 
     def reference(*args: Any, seed: int, **kwargs: Any) -> Any:
-        right = defined(name, [_apart(one) for one in args], seed).right
+        right = defined(name, copy_arguments(args, {})[0], seed).right
         if takes:
             # A method warns in Python, an overload in the program's stderr: of bounds that a dtype does not hold.
             method = torch.Tensor.random_ if name.startswith("random_") else operator
@@ -160,10 +161,6 @@ def reference_of(name: str, operator: Any) -> Callable[..., Any]:
     return reference
 
 
-def _apart(value: Any) -> Any:
-    return value.detach().clone() if isinstance(value, torch.Tensor) else value
-
-
 class _Statements:
     """What must hold of a call's results; made of its arguments once it is asked: a guard may still change them."""
 
@@ -175,7 +172,7 @@ class _Statements:
 
     @functools.cached_property
     def _defined(self) -> Defined:
-        return defined(self._name, [_apart(one) for one in self._args], self._seed)
+        return defined(self._name, copy_arguments(self._args, {})[0], self._seed)
 
 
 # ---------------------------------------------------------------------- calls

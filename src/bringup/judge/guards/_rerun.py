@@ -426,11 +426,6 @@ class Rerunner:
         """The names of the wrapper's parameters."""
         return frozenset(self._judging.parameters)
 
-    def given(self, case: CaseJudge, **changes: Any) -> CaseJudge:
-        """Return the case with other keyword arguments."""
-        inputs = _changed(case.inputs, kwargs={**case.kwargs, **changes})
-        return self._judging.case(inputs, self._judging.expect_anew)
-
     def _answers(self, case: CaseJudge) -> bool:
         """Whether the reference has an answer, which is the same on every host."""
         if _casts_beyond(case):
@@ -462,14 +457,6 @@ class Rerunner:
                 where = tuple(int(i) for i in torch.unravel_index(torch.tensor(index), left.shape))
                 return f"{path}{list(where)} is {a[index].item()!r} once and {b[index].item()!r} then"
         return None
-
-    def bits_of(self, run: Run) -> bytes:
-        """Return the bits of what a run returned."""
-        return _bits(run.tensors)
-
-    def right_bits(self, case: CaseJudge) -> bytes:
-        """Return those of what the reference returns."""
-        return _bits(_codec.tensors_of(case.answer(), ""))
 
     def wrong(self, guard: str, summary: str, case: CaseJudge) -> Outcome:
         """Return the outcome of a result that cannot be relied on."""

@@ -48,8 +48,9 @@ class Chained(Rerun):
         deep = {chance.randrange(len(chains)), chance.choice(single or [0])} if chains else set()
         for number, (case, places) in enumerate(chains):
             ways = [places, *([place] for place in places)] if len(places) > 1 else [places]
-            far = chance.choice(ways) if number in deep else []
-            for chosen in ways if number in single else [chance.choice(ways)]:
+            taken = ways if number in single else [chance.choice(ways)]
+            far = chance.choice(taken) if number in deep else []
+            for chosen in taken:
                 depth = int(math.exp(chance.uniform(*map(math.log, DEEP)))) if chosen == far else chance.randint(*DEPTH)
                 if (found := self._follow(rerun, case, chosen, depth)) is not None:
                     return found
