@@ -77,6 +77,15 @@ def test_a_flag_is_the_same_in_all_calls() -> None:
     assert "another flag" in told((whole(1, 1), (1, 2)), (whole(1, 1), (1, 2)), (whole(1, 2), (1, 2)))[-1]
 
 
+def test_how_many_numbers_are_read_does_not_hang_on_the_first() -> None:
+    """Truth values: one number where there are some of both, a flag and a number where there is one of them alone."""
+    known = Readings()
+    calls: list[tuple[Read, int]] = [(whole(1), 1), (whole(2), 2), (whole(0, 1), 1)]
+    words = [known.misread(read, [(size,)], [n], truth=False) for n, (read, size) in enumerate(calls, 20)]
+    assert words[:2] == ["", ""]
+    assert "another flag" in words[2]
+
+
 def test_whether_all_is_well_may_hang_on_whether_there_is_a_result() -> None:
     """Residuals of `lstsq` are there where all ranks are full."""
     assert told((whole(1), (3,)), (whole(0), (0,)), (whole(1), (4,)), (whole(0), (0,))) == [""] * 4

@@ -395,7 +395,7 @@ class Execution:
         writers: list[dict[str, int]] = []
         masks: list[bytes] = []
         multiplied = self._multiplied(blocks, outputs) if self.origins else frozenset()
-        total = 0
+        total = taken = 0
         for output in outputs:
             block, width, size = blocks[output["storage"]], output["width"], tuple(output["size"])
             writers.append({})
@@ -410,12 +410,17 @@ class Execution:
             by = codes(block.written_by, offset, width, size, stride)
             counts: dict[int, int] = {}
             for code, count in count_codes(by).items():
+                taken += count if code & TAKEN else 0
                 counts[code & UNTAKEN] = counts.get(code & UNTAKEN, 0) + count
             if block.base in multiplied:
                 counts[SPREAD | COPIED] = counts.get(SPREAD | COPIED, 0) + 1
             writers[-1] = {str(code): count for code, count in counts.items()}
             if INPUT | COPIED in counts:
                 masks[-1] = (by == INPUT | COPIED).any(axis=-1).astype(np.uint8).tobytes()
+        # Copies that nobody follows are chains, since none takes a byte twice: of a chain a result has one link.
+        copies = [one for one in writers if str(LAUNCHED | COPIED) in one]
+        for one in copies if taken else ():
+            one[str(SPREAD | COPIED)] = one.get(str(SPREAD | COPIED), 0) + 1
         return data, writers, masks
 
     def _trace(self, source: Descriptor, target: Descriptor) -> None:

@@ -58,7 +58,7 @@ class Readings:
             return f"the wrapper reads {len(numbers)} numbers: {_SIZE}"
         empty = tuple(tuple(size == 0 for size in shape) for shape in sizes)
         known_dims = [one for one in pytree.tree_leaves(arguments) if isinstance(one, int) and one in DIMENSIONS]
-        kind = len(numbers), empty, repr(known_dims)
+        kind = empty, repr(known_dims)  # how many numbers are read is no part of it: it may hang on the first
         shapes = ", ".join(str(list(shape)) for shape in sizes) or "none"
         found: list[set[Role]] = []
         for place, number in enumerate(numbers):
