@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import math
 import os
+import struct
 import subprocess
 import sys
 import textwrap
@@ -19,6 +21,7 @@ import triton.language as tl
 import bringup.vpe as vpe
 from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, native, state
+from bringup.vpe.signature import packer
 
 pytestmark = pytest.mark.usefixtures("permissive")
 
@@ -359,3 +362,9 @@ def test_the_order_that_a_seed_draws_is_never_the_usual_one(programs: int, seed:
     order = launch._order(programs, seed).tolist()
     assert sorted(order) == list(range(programs))
     assert order != sorted(order)
+
+
+def test_a_number_beyond_float32_is_an_infinity() -> None:
+    """As Triton's launchers for GPUs convert what Python hands them."""
+    for value, right in ((1e39, math.inf), (-1e39, -math.inf), (1.5, 1.5)):
+        assert struct.unpack("<f4x", packer("fp32")(value)) == (right,)

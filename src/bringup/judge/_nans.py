@@ -7,6 +7,7 @@ import functools
 import torch
 
 _WHOLE = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+_MANTISSA = {torch.bfloat16: 7, torch.float16: 10, torch.float32: 23, torch.float64: 52}  # bits
 MOST = 64  # kinds of NaNs of a tensor that are looked at
 
 
@@ -21,7 +22,13 @@ def nan_bits(tensor: torch.Tensor) -> set[int]:
 
 
 @functools.cache
-def usual_nans(dtype: torch.dtype) -> frozenset[int]:
-    """What processors and chips make of no number: the quiet one, and all ones (CUDA)."""
+def usual_nans(dtype: torch.dtype, silicon: bool) -> frozenset[int]:
+    """What processors make of no number: the quiet one. Chips (`silicon`) have their own, CUDA's is all ones.
+
+    That one may come from a narrower dtype, whose bits are the first of a wider one's.
+    """
     quiet = nan_bits(torch.tensor([float("nan")], dtype=dtype))
-    return frozenset({*quiet, (1 << (8 * dtype.itemsize - 1)) - 1})
+    if not silicon:
+        return frozenset(quiet)
+    ones, mantissa = (1 << (8 * dtype.itemsize - 1)) - 1, _MANTISSA[dtype]
+    return frozenset({*quiet, *(ones >> low << low for m in _MANTISSA.values() if (low := mantissa - m) >= 0)})

@@ -360,7 +360,7 @@ class CudaEngine:
             if block is not None and not block.freed and 0 <= value - block.base <= block.nbytes:
                 slots[position] = block.real.address + (value - block.base)
                 continue
-            if block is None and value == 0:
+            if value == 0:  # of a tensor without elements, whatever its storage is
                 slots[position] = 0
                 continue
             where = "memory that the device never allocated" if block is None else f"outside of {block.describe()}"

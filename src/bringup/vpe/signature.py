@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,15 @@ def _pack_float(kind: str) -> Callable[[Any], bytes]:
         from bringup.vpe.lower.lanes import float_bits
 
         return lambda value: struct.pack("<Q", float_bits(float(value), "bf16"))
-    return lambda value: struct.pack("<f4x", value)
+    return _pack_single
+
+
+def _pack_single(value: Any) -> bytes:
+    """A number beyond float32 is an infinity, as in Triton's own launchers."""
+    try:
+        return struct.pack("<f4x", value)
+    except OverflowError:
+        return struct.pack("<f4x", math.copysign(math.inf, value))
 
 
 class Signature:

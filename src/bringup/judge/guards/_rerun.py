@@ -26,6 +26,7 @@ from bringup.judge._named import Named, named
 from bringup.judge._outcome import Outcome, cheated
 from bringup.judge._rehearsal import Places, RehearsedCall, Wanted, laid_out
 from bringup.judge._size_class import Made, made, same_class, takes_more
+from bringup.judge._unwritten import filled_memory
 from bringup.judge.guards._base import MUCH
 from bringup.suites import get_suite
 
@@ -351,7 +352,7 @@ class Rerunner:
 
     def fits(self, case: CaseJudge, *, finite: bool = True) -> bool:
         """Whether the reference is right and the same however arguments lie in memory, on other values; and finite."""
-        plain = self.exchanged(case, {n: _apart(t) for n, (_, t) in enumerate(case.tensors)}, "")
+        plain = self._plain(case)
         try:
             limited = "random" in case.inputs.notes or all(
                 limit is not None or not tensor.is_floating_point()
@@ -367,13 +368,18 @@ class Rerunner:
         """Whether the reference answers in one way, however arguments lie in memory; by its limits, if it has some."""
         if self.exact(case):
             return self.fits(case, finite=self.finite(case))
-        plain = self.exchanged(case, {n: _apart(t) for n, (_, t) in enumerate(case.tensors)}, "")
+        plain = self._plain(case)
         try:
             return plain is not None and case.agrees(plain)
         except EnvironmentFault:
             raise
         except Exception:  # whatever the reference raises on arguments that a guard has made
             return False
+
+    def _plain(self, case: CaseJudge) -> CaseJudge | None:
+        """The call on tensors that lie apart, answered where new memory holds other bytes than usual."""
+        with filled_memory():
+            return self.exchanged(case, {n: _apart(t) for n, (_, t) in enumerate(case.tensors)}, "")
 
     def finite(self, case: CaseJudge) -> bool:
         """Whether the reference's result is."""
