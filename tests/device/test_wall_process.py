@@ -14,7 +14,6 @@ from wall_rig import Bench, Ended, Rig, bytes_of, flat, gone, of, output, reques
 
 from bringup.device import space
 from bringup.device.choices import text_bytes
-from bringup.device.execution import MOST_TRACED
 from bringup.device.tape import digest_of, unpack
 from bringup.device.timing import TOLD
 from bringup.device.wire import DTYPES, HEAD, Command, Descriptor
@@ -486,18 +485,6 @@ def test_what_copies_multiply_is_not_a_kernels(
     ended = bench.end((z, 48), outputs=[output(0, "float32", size, rows)])
     count = 4 * size[0] * size[1]
     assert ended.header["writers"] == [{str(COPIED | (SPREAD if spread else LAUNCHED)): count}]
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_of_a_chain_of_copies_a_large_result_has_one_link(bench: Bench, kept: bool) -> None:
-    (x,) = bench.begin(NUMBERS)
-    y, z = bench.alloc(2 * MOST_TRACED), bench.alloc(2 * MOST_TRACED)
-    number = bench.kernel(request("kernel_double"))["number"]
-    bench.launch(number, (3, 1, 1), (x, x), (y, y), 33)
-    bench.copy(flat(y, "float32", 33), flat(z, "float32", 33))
-    named = [(z, 132), (y, 132)] if kept else [(z, 132)]
-    ended = bench.end(*named, outputs=[output(place, "float32", (33,), (1,)) for place in range(len(named))])
-    assert (str(COPIED | SPREAD) in ended.header["writers"][0]) == kept
 
 
 # A call's commands wait for its end ---------------------------------------------------------------------------

@@ -21,13 +21,12 @@ from bringup.device.checks import (
     check_extent,
     check_target,
     is_itself,
-    item_bytes,
-    repeats,
     unpack_copy,
     unpack_upload,
 )
 from bringup.device.choices import Said
 from bringup.device.engine import FENCE, Call, Engine, Fault, Kernel
+from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import (
     WRITER,
     Block,
@@ -50,7 +49,7 @@ from bringup.device.wire import (
     Malformed,
     unpack_descriptor,
 )  # fmt: skip
-from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, TAKEN, UPLOADED
+from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
 PLACE_BYTES = 16  # that a copy says by where it takes from and puts to
 LAYOUT_BYTES = 8  # that it says by a size or a stride
@@ -59,8 +58,6 @@ WORD_BYTES = 8  # of a number among the arguments of a launch
 CONSTANT_BYTES = 8  # a number in a kernel's text counts as much
 MOST_PRINTED = 1 << 16
 MOST_TEXTS = 1 << 12  # rows of kernels of which it is remembered what their texts say
-UNTAKEN = 0xFF ^ TAKEN
-MOST_TRACED = 1 << 20  # bytes of storages whose bytes are told apart: who multiplies large results does small ones
 MOST_RESULTS = 1 << 30  # bytes of all outputs, repeated elements counted
 _NO_ELEMENT = "which is no element of what it may write; what lies between the elements of a view is the caller's"
 
@@ -83,7 +80,7 @@ class Launcher:
         return frames.digest(self.text)
 
 
-class _Texts:
+class Texts:
     """What the texts of one call's kernels say beside constants; known where another call had the same kernels."""
 
     known: ClassVar[dict[tuple[str, ...], int]] = {}  # bits of the latest of these texts
@@ -121,10 +118,10 @@ class Execution:
         """
         self._fence = fence if mode.get(FENCE) and not engine.exact else None
         self.engine, self.memory, self.launchers, self.mode = engine, memory, launchers, mode
-        self.origins: dict[int, Any] = {}  # by base, int64[n]: of copies of what kernels wrote, from which byte
+        self.lineage = Lineage()
         self._limits_copies = hasattr(engine, "copied")
         self.account = Account()
-        self.texts = _Texts()
+        self.texts = Texts()
         self.allowance = Allowance(
             read_bytes=int(mode.get("read_bytes", 0)),
             read_inputs=bool(mode.get("read_inputs")),
@@ -188,7 +185,9 @@ class Execution:
         self.line = 0  # of the wrapper, where the command says it
         try:
             if command is Command.FREE:
-                self.memory.free(ADDRESS.unpack(body)[0])
+                base = ADDRESS.unpack(body)[0]
+                self.memory.free(base)
+                self.lineage.freed(base)
                 return None
             if self.error is not None:
                 return None
@@ -260,17 +259,7 @@ class Execution:
             if self._limits_copies:
                 self.engine.copied(writers.size)  # type: ignore[attr-defined]
             given.copy_(taken)
-        launched = (writers & WRITER) == LAUNCHED
-        found = np.where(writers != 0, writers & UNTAKEN | COPIED, 0).astype(np.uint8)
-        # Bytes that a copy takes more than once come to be more than kernels wrote; so do those of which two copies
-        # were made, where nobody follows what comes of these.
-        traced = origin.nbytes <= MOST_TRACED >= block.nbytes
-        again = (writers & TAKEN) != 0 if not traced else False
-        found[launched & (repeats(source.size, source.stride) | again)] = SPREAD | COPIED
-        if not traced:
-            writers[launched] |= TAKEN
-        elif launched.any():
-            self._trace(source, target)
+        found = carried(self.lineage, self.order, source, origin, target, block, writers)
         mine[...] = 0 if moved else found
 
     def _upload(self, body: memoryview) -> None:
@@ -394,8 +383,8 @@ class Execution:
         data = [b"" if b is None else self.engine.read(b, n) for b, (_, n) in zip(blocks, storages, strict=True)]
         writers: list[dict[str, int]] = []
         masks: list[bytes] = []
-        multiplied = self._multiplied(blocks, outputs) if self.origins else frozenset()
-        total = taken = 0
+        multiplied = bool(self.lineage) and self.lineage.multiplied(blocks, outputs)
+        total = 0
         for output in outputs:
             block, width, size = blocks[output["storage"]], output["width"], tuple(output["size"])
             writers.append({})
@@ -410,51 +399,13 @@ class Execution:
             by = codes(block.written_by, offset, width, size, stride)
             counts: dict[int, int] = {}
             for code, count in count_codes(by).items():
-                taken += count if code & TAKEN else 0
-                counts[code & UNTAKEN] = counts.get(code & UNTAKEN, 0) + count
-            if block.base in multiplied:
+                counts[code & PLAIN] = counts.get(code & PLAIN, 0) + count
+            if multiplied and LAUNCHED | COPIED in counts:
                 counts[SPREAD | COPIED] = counts.get(SPREAD | COPIED, 0) + 1
             writers[-1] = {str(code): count for code, count in counts.items()}
             if INPUT | COPIED in counts:
-                masks[-1] = (by == INPUT | COPIED).any(axis=-1).astype(np.uint8).tobytes()
-        # Copies that nobody follows are chains, since none takes a byte twice: of a chain a result has one link.
-        copies = [one for one in writers if str(LAUNCHED | COPIED) in one]
-        for one in copies if taken else ():
-            one[str(SPREAD | COPIED)] = one.get(str(SPREAD | COPIED), 0) + 1
+                masks[-1] = ((by & PLAIN) == INPUT | COPIED).any(axis=-1).astype(np.uint8).tobytes()
         return data, writers, masks
-
-    def _trace(self, source: Descriptor, target: Descriptor) -> None:
-        """Note from which byte that a kernel wrote each byte of a copy comes."""
-        block = self.memory.at(target.base)
-        come = _numbered(self._lineage(self.memory.at(source.base)), source.address - source.base, source)
-        if block.base not in self.origins:
-            self.origins[block.base] = _own(block)
-        _numbered(self.origins[block.base], target.address - target.base, target)[...] = come
-
-    def _lineage(self, block: Block) -> Any:
-        """The byte that a kernel wrote from which each byte of a storage comes: its own, or that of a copy."""
-        own = _own(block)
-        known = self.origins.get(block.base)
-        return own if known is None else np.where(block.written_by & COPIED, known, own)
-
-    def _multiplied(self, blocks: Sequence[Block | None], outputs: Sequence[dict[str, Any]]) -> frozenset[int]:
-        """Storages of results with bytes that come from one and the same byte that a kernel wrote."""
-        found: list[Any] = []
-        bases: set[int] = set()
-        for number in {output["storage"] for output in outputs}:
-            block = blocks[number]
-            if block is not None and block.nbytes <= MOST_TRACED:
-                launched = (block.written_by & WRITER) == LAUNCHED
-                shown = np.zeros(block.nbytes, bool)
-                for output in outputs:
-                    if output["storage"] == number and 0 not in output["size"]:
-                        width, size, stride = output["width"], tuple(output["size"]), tuple(output["stride"])
-                        check_extent(output["offset"] * width, width, size, stride, block.nbytes)
-                        codes(shown, output["offset"] * width, width, size, stride)[...] = True
-                found.append(self._lineage(block)[launched & shown])
-                bases.add(block.base)
-        every = np.concatenate(found) if found else np.zeros(0, np.int64)
-        return frozenset(bases) if len(np.unique(every)) < len(every) else frozenset()
 
     def finished_tape(self, storages: Sequence[Sequence[int]], data: Sequence[bytes]) -> bytes:
         """The tape, packed; empty where none was asked for."""
@@ -478,18 +429,6 @@ _HANDLERS = {
     Command.READ: Execution._read,
     Command.LAUNCH: Execution._launch,
 }
-
-
-def _own(block: Block) -> Any:
-    """A number for each byte of a storage that no other byte has: int64[n]."""
-    return np.arange(block.nbytes, dtype=np.int64) + (block.number << 40)
-
-
-def _numbered(numbers: Any, offset: int, tensor: Descriptor) -> Any:
-    """The numbers of a tensor's bytes: sizes and one axis more; shares memory."""
-    width = item_bytes(tensor.dtype)
-    steps = (*(8 * step * width for step in tensor.stride), 8)
-    return np.lib.stride_tricks.as_strided(numbers[offset:], (*tensor.size, width), steps)
 
 
 def noted(error: Broken | Fault, line: int) -> dict[str, Any]:

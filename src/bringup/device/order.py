@@ -35,6 +35,7 @@ class Order:
             self._dims.add((address, _unordered(dims)))
             self._lengths.add((address, math.prod(size) * width))
             self._widths.setdefault(address, set()).add(width)
+        self._laid: dict[int, Dims] = {}  # by base: the dimensions of what a copy has turned
         self._results = {tuple(size) for size in results}
         self._grown = {math.prod(size) for size in self._results}
 
@@ -67,6 +68,30 @@ class Order:
                 return True
         return False
 
+    def lays(self, source: Descriptor, target: Descriptor, again: bool) -> bool:
+        """Whether a copy that may be made puts whole dimensions elsewhere, all copies before it included.
+
+        Copies that turn a matrix, each time seen as another one, put elements anywhere. So what a copy has turned is
+        turned `again` only in the dimensions that it had then, or several of them as one.
+        """
+        steps = _steps(source, target)
+        turns = self.turns(source, target)
+        if not again:
+            if turns:
+                self._laid[target.base] = tuple((length, put) for length, _, put in steps)
+            return True
+        laid = self._laid.get(source.base)
+        parts = [None if laid is None else _split(*one, laid) for one in steps]
+        if any(part is None for part in parts):
+            self._laid.pop(target.base, None)
+            return not turns
+        self._laid[target.base] = tuple(dim for part in parts if part is not None for dim in part)
+        return True
+
+    def turns(self, source: Descriptor, target: Descriptor) -> bool:
+        """Whether a copy lays elements down in another order than they lie in."""
+        return any((a[1] > b[1]) != (a[2] > b[2]) for a, b in itertools.combinations(_steps(source, target), 2))
+
     def _all_of_one(self, address: int, nbytes: int) -> bool:
         """Whether a run is all of an argument that begins there: as it was given, or as large as a result is.
 
@@ -74,6 +99,26 @@ class Order:
         """
         grown = {count * width for width in self._widths.get(address, ()) for count in self._grown}
         return (address, nbytes) in self._lengths or nbytes in grown
+
+
+def _steps(source: Descriptor, target: Descriptor) -> list[tuple[int, int, int]]:
+    """Length of each dimension and bytes between elements of it, in source and target; an element's bytes last."""
+    width = item_bytes(source.dtype)
+    dims = zip(source.size, source.stride, target.stride, strict=True)
+    return [*((length, one * width, other * width) for length, one, other in dims if length > 1), (width, 1, 1)]
+
+
+def _split(length: int, step: int, put: int, laid: Dims) -> list[tuple[int, int]] | None:
+    """The dimensions of which one was put together, as they lie after the copy; None if it is of no whole ones."""
+    sizes = {stride: size for size, stride in laid if size > 1}
+    found, done = [], 1
+    while done < length:
+        size = sizes.get(step * done)
+        if size is None or length % (done * size):
+            return None
+        found.append((size, put * done))
+        done *= size
+    return found
 
 
 def _dims(size: Sequence[int], stride: Sequence[int], width: int) -> Dims:

@@ -27,6 +27,7 @@ from bringup.device.checks import (
     unpack_upload,
 )
 from bringup.device.engine import Kernel
+from bringup.device.execution import CONSTANT_BYTES, Texts
 from bringup.device.timing import MOST_MARKS, MOST_TRIALS, TOLD, Choice, Trials, fastest
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
 from bringup.judge.calling import Answer, Caller
@@ -114,6 +115,8 @@ class _Launcher:
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     named: Any
+    said: tuple[int, str]
+    """Constants in its text, and the text as what it says is counted."""
     tried: dict[str, Any] | None
     """The request for one that was asked for while something was timed: then it is this guest's alone."""
 
@@ -153,6 +156,8 @@ class Recorder:
         self._choice: int | None = None
         self._tried_seconds = 0.0
         self._asked_bytes = 0  # of requests for kernels
+        self._used: set[int] = set()
+        self._texts, self._said_bytes = Texts(), 0
         self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
         self.sizes = list(self.given)
         self._returned = False
@@ -197,7 +202,7 @@ class Recorder:
                 self.kernels.compiled(known.tried)
         after = None if reply["after"] == asked else reply["after"]
         returned = Returned(reply["result"], after, numbers)
-        return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.readings))
+        return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.readings), self._said_bytes)
 
     def finish(self) -> None:
         """Do what is left. Raises GuestFailed."""
@@ -299,6 +304,8 @@ class Recorder:
         elif command is Command.FREE:
             number = self._region.get(ADDRESS.unpack(body)[0], -1)
             if number >= len(self.given):
+                if number not in self._freed and self.sizes[number] >= space.PAGE:
+                    self._limit += self.sizes[number]
                 self._freed.add(number)
                 self.steps.append(Free(number))
         elif self._trials:  # what is tried is the clock's business
@@ -317,6 +324,7 @@ class Recorder:
                 self.steps.append(Upload(self._view(target), bytearray(body[at:])))
         elif command is Command.LAUNCH:
             made = self._launch(body)
+            self._said(LAUNCH.unpack_from(body)[0])
             self._asked.pop(LAUNCH.unpack_from(body)[0], None)
             self.steps.append(self._with_alternatives(made, self._trials.alternatives(body, self.launchers)))
 
@@ -352,7 +360,8 @@ class Recorder:
             name=made.facts.name, constants=dict(request["constants"]), profile=profile, key=made.key
         )
         number = len(self.launchers) + 1
-        self.launchers[number] = _Launcher(made.kernel, names, kinds, named, request if tried else None)
+        said = int(made.facts.facts.get("constants", 0)), str(made.facts.facts.get("canonical") or request["text"])
+        self.launchers[number] = _Launcher(made.kernel, names, kinds, named, said, request if tried else None)
         if not self._marks:
             self._asked[number] = made.facts.name
         facts = made.facts
@@ -379,6 +388,14 @@ class Recorder:
             raise Malformed("arguments that end too early or too late")
         first, second, third = grid
         return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers))
+
+    def _said(self, number: int) -> None:
+        """Count what the text of a kernel says with its first launch."""
+        if number not in self._used:
+            self._used.add(number)
+            launcher = self.launchers[number]
+            self._said_bytes += CONSTANT_BYTES * launcher.said[0]
+            self._said_bytes += self._texts.add(launcher.named.key, launcher.said[1])
 
     def _with_alternatives(self, made: Launch, choices: list[Choice]) -> Launch:
         """A launch with what a tuner has tried in its place."""

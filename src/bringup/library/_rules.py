@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import torch
 
 from bringup.device import space
 from bringup.device.account import Account, Allowance, Broken
@@ -17,18 +20,76 @@ from bringup.device.memory import layout_numbers, pieces
 from bringup.device.order import Order
 from bringup.device.wire import Descriptor
 from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS, UPLOADED_PER_NUMBER, numbers_of
-from bringup.library._sealed_call import Call
-from bringup.library._tapes import Copy, Launch, Tape, Upload, View
+from bringup.library._call import tensors_in
+from bringup.library._sealed_call import Call, described
+from bringup.library._tapes import Copy, Launch, Room, Tape, Upload, View
+from bringup.library._trace import APART, views_of
 from bringup.library.errors import GuestFailed
+from bringup.vpe.device import host_view
 
-APART = 1 << 40  # bytes between regions where they are said to lie: more than any has
 MOVED = (
     "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which is work for "
     "a kernel"
 )
 
 
-def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]], outs: int) -> None:
+@dataclass(frozen=True)
+class Rule:
+    """What of the judge's rules an overload is held to."""
+
+    computes: bool
+    """Whether it needs a kernel."""
+    moves: bool
+    """Whether moving elements is all that it does."""
+    indexed: bool
+    """Whether indices say where to."""
+
+    def moves_here(self, tensors: int) -> bool:
+        """Whether copies may change no order, in a call with so many tensors."""
+        return self.moves and not (self.indexed and tensors > 1)
+
+
+def check_writers(tape: Tape, call: Call, room: Room, result: Any) -> None:
+    """Raise GuestFailed where no kernel wrote a result of a call that was traced, as the judge asks for."""
+    trace = room.trace
+    assert trace is not None
+    answer, given = tape.answer, len(call.regions)
+    views = [view for _, view in views_of(described(answer.result), answer.storages)]
+    tensors = [one for one in tensors_in([result]) if one.numel()]
+    if len(views) != len(tensors):
+        raise GuestFailed("it returns other tensors than it describes")
+
+    def left_alone(mine: Any) -> Callable[[torch.Tensor], bool]:
+        """Whether those elements of a tensor that are copies hold what an argument holds in the same place."""
+        return lambda copied: any(
+            one is not mine and one.numel() == mine.numel() and one.dtype == mine.dtype
+            and torch.equal(_bits(one)[copied], _bits(mine)[copied])
+            for one in call.tensors
+        )  # fmt: skip
+
+    found = [(view, left_alone(one)) for view, one in zip(views, tensors, strict=True)]
+    seen = {view.region for place, view in call.views() if place not in call.unread}
+    after = call.views() if answer.after is None else views_of(described(answer.after), answer.storages)
+    for place, view in after:
+        # What an argument that is read and written held may be brought back by copies; only the judge compares it.
+        found.append((view, (lambda _: True) if view.region in seen else left_alone(call.tensors[place])))
+    followed = [(view, left) for view, left in found if room.follows(view.region)]
+    odd = trace.odd(
+        [view for view, _ in followed],
+        [room.codes_of(view.region) for view, _ in followed],
+        given,
+        [left for _, left in followed],
+    )
+    if odd:
+        raise GuestFailed(odd)
+
+
+def _bits(tensor: Any) -> torch.Tensor:
+    flat = host_view(tensor).detach().clone(memory_format=torch.contiguous_format).reshape(-1)
+    return flat.view(torch.uint8).reshape(flat.numel(), flat.element_size())
+
+
+def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]], *, draws: bool) -> None:
     """Raise GuestFailed where a tape breaks a rule.
 
     Args:
@@ -36,11 +97,13 @@ def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]],
         tape: of the call.
         call: as it was told.
         sizes: of the results.
-        outs: how many of the call's tensors are there to be written alone.
+        draws: whether it draws random numbers, of which the host knows nothing.
     """
     numbers = numbers_of(call.given) + sum(2 * tensor.dim() + 1 for tensor in call.tensors)
     allowance = Allowance(
-        host_bytes=HOST_BASE + HOST_PER_NUMBER * numbers + (HOST_WITH_TENSORS if len(call.tensors) > outs else 0),
+        host_bytes=HOST_BASE
+        + HOST_PER_NUMBER * numbers
+        + (HOST_WITH_TENSORS if len(call.unread) < len(call.tensors) or draws else 0),
         uploaded_bytes=UPLOADED_PER_NUMBER * (numbers + len(call.tensors)),
     )
     try:
@@ -48,7 +111,7 @@ def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]],
     except Broken as broken:
         raise GuestFailed(str(broken)) from None
     copies = [step for step in tape.steps if isinstance(step, Copy) and not _grows(step, tape)]
-    if copies and _moves(overload, call):
+    if copies and rule_of(overload).moves_here(len(call.tensors)):
         given = len(call.regions)
         order = Order(call.placed(lambda region: _base(region, given)), sizes)
         for step in copies:
@@ -58,8 +121,8 @@ def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]],
 
 
 def _account(tape: Tape) -> Account:
-    """What the host has made, but for the constants and the structure of kernels' texts."""
-    account, said = Account(), set[Any]()
+    """What the host has made."""
+    account, said = Account(constant_bytes=tape.said), set[Any]()
     for step in tape.steps:
         if isinstance(step, Upload):
             account.uploaded_bytes += len(step.values)
@@ -76,18 +139,13 @@ def _account(tape: Tape) -> Account:
 
 
 @functools.cache
-def _facts(overload: str) -> tuple[bool, bool]:
-    """Whether moving elements is the operator, and whether indices say where to."""
-    from bringup.linter import moves
+def rule_of(overload: str) -> Rule:
+    """The rules for an overload; those of an unknown one computes."""
+    from bringup.linter import computes, moves
     from bringup.suites import get_suite
 
     found = [operator for operator in get_suite("aten").operators() if operator.name == overload]
-    return (moves(found[0]), found[0].indexed) if found else (False, False)
-
-
-def _moves(overload: str, call: Call) -> bool:
-    moved, indexed = _facts(overload)
-    return moved and not (indexed and len(call.tensors) > 1)
+    return Rule(computes(found[0]), moves(found[0]), found[0].indexed) if found else Rule(True, False, False)
 
 
 def _base(region: int, given: int) -> int:

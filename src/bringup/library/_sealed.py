@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import atexit
 import contextlib
+import functools
 import inspect
 import multiprocessing.util
 import os
@@ -41,9 +42,11 @@ from bringup.library._sealed_call import Call, Template
 from bringup.library._study import LAST, LATER, NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
 from bringup.library._tapes import Begun, Room, Tape, go_on
+from bringup.library._trace import Trace
 from bringup.library._witness import Witnesses
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
+from bringup.targets import get_target
 
 LOOKED_AT = 1 / 64  # of the calls that are foretold: at least so many are looked at again by a new guest
 CREDIT = 32  # looks at foretold calls of one kernel that are due; with so many a guest is asked instead of a pattern
@@ -72,6 +75,7 @@ class Sealer:
 
     def __init__(self, target: str, *, strict: bool = False) -> None:
         """`target`: `vpe:PROFILE`; `strict`: no number is left open. Processes start with the first call."""
+        self._target = target
         self.caller, self.strict = Caller(target), strict
         self.asked = self.repeated = 0
         """How many calls a guest was asked for, and how many a kept tape did."""
@@ -90,6 +94,11 @@ class Sealer:
         _sealers.add(self)
         if not _sealers_end:
             _sealers_end.append(atexit.register(_end_all))
+
+    @functools.cached_property
+    def copies_count(self) -> bool:
+        """Whether copies alone may make a result on this chip."""
+        return get_target(self._target).dialect().copies == "move"
 
     def mistaken(self, what: str) -> None:
         """Note what was done wrongly; told at the end, unless an error has told it."""
@@ -334,7 +343,11 @@ class SealedWrapper:
         if tapes is None:
             foretold = self._foretold(call) if call.numbers else None
             tapes = self._stored(call) if foretold is None else [foretold]
-        room = Room(call.regions, call.shown, call.may_write)
+        # Of what is recorded, or may be since it hangs on what is read, it is kept who writes each byte.
+        rule = _rules.rule_of(self._overload)
+        held = rule.computes and not self._beyond and not self._sealer.copies_count
+        trace = Trace(rule.moves_here(len(call.tensors))) if held and (not tapes or tapes[0].readings) else None
+        room = Room(call.regions, call.shown, call.may_write, trace)
         room.seed = seed
         done = go_on(tapes, room) if tapes else None
         kept = isinstance(done, Tape)
@@ -345,7 +358,9 @@ class SealedWrapper:
                 self._check_readings(tape, result, call.given)
             if not kept:
                 sizes = [tensor.shape for tensor in tensors_in([result])]
-                _rules.check(self._overload, tape, call, sizes, call.outs(self._outs))
+                _rules.check(self._overload, tape, call, sizes, draws=seed is not None)
+                if trace is not None:
+                    _rules.check_writers(tape, call, room, result)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
             raise GuestFailed(f"its answer makes no sense: {error}") from None
         if kept:

@@ -20,7 +20,7 @@ from bringup.device.reach import Readable, covers, marks
 from bringup.device.seeds import SEED
 from bringup.judge.calling import decode, encode
 from bringup.library._numbers import Number, left_open, relation
-from bringup.library._tapes import ALIGNED, May, Room, Tape, view
+from bringup.library._tapes import ALIGNED, May, Room, Tape, View, view
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import host_view, tensors
 
@@ -154,6 +154,8 @@ class Call:
         self._kind: tuple[Any, ...] | None = None
         self.shown: list[Map | None] = []
         """Which bytes of each region the call may read; None for all, also where there is no entry."""
+        self.unread: set[int] = set()
+        """Which of the tensors it may not read."""
         self.may_write: list[May] = []
         """What of each it may write; everything where there is no entry."""
 
@@ -173,17 +175,22 @@ class Call:
         """
         written = {place for name in outs for place in self._named.get(name, ())}
         readable: list[list[Readable]] = [[] for _ in self.regions]
+        self.unread = written if first else written | {0}
         for place, told in enumerate(self._told):
-            if place not in written and (first or place):
+            if place not in self.unread:
                 readable[told[0]].append(_reachable(told))
         self.shown = [
             marks(region.numel(), found) if region.numel() else None
             for region, found in zip(self.regions, readable, strict=True)
         ]
 
-    def outs(self, names: Iterable[str]) -> int:
-        """How many tensors are in the arguments of these names."""
-        return sum(len(self._named.get(name, ())) for name in names)
+    def views(self) -> list[tuple[int, View]]:
+        """Those of its tensors that have elements, on its regions, each with its number."""
+        return [
+            (place, View(region, offset * dtype.itemsize, dtype, shape, stride))
+            for place, (region, dtype, shape, stride, offset) in enumerate(self._told)
+            if 0 not in shape
+        ]
 
     def placed(self, base: Callable[[int], int]) -> list[tuple[int, Sequence[int], Sequence[int], int]]:
         """Where its tensors lie, if `base` says where regions begin: address, sizes, strides, bytes an element."""
@@ -271,7 +278,7 @@ class Call:
     def finished(self, tape: Tape, room: Room) -> Any:
         """Give arguments that were resized their new sizes; return the result on this process's tensors."""
         answer, regions = tape.answer, room.regions
-        after = list(_described(answer.after)) if answer.after is not None else None
+        after = list(described(answer.after)) if answer.after is not None else None
         self._take_elements(room, after)
         if after is not None:
             self._resize(after, tape, regions)
@@ -376,13 +383,13 @@ def _as_told(described: dict[str, Any]) -> Told:
     ))  # fmt: skip
 
 
-def _described(told: Any) -> Iterator[dict[str, Any]]:
+def described(told: Any) -> Iterator[dict[str, Any]]:
     """The tensors of a tree, in order."""
     if isinstance(told, dict) and "t" in told:
         yield told
     elif isinstance(told, dict):
         for one in told.values():
-            yield from _described(one)
+            yield from described(one)
     elif isinstance(told, list):
         for one in told:
-            yield from _described(one)
+            yield from described(one)

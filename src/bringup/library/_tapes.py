@@ -16,10 +16,11 @@ import torch
 
 from bringup.device.memory import Map, codes
 from bringup.device.seeds import SEED
+from bringup.library._trace import Trace, first_codes
 from bringup.library.errors import GuestFailed
 from bringup.vpe import launch, memory, state
 from bringup.vpe.device import tensors
-from bringup.vpe.memory import INPUT
+from bringup.vpe.memory import INPUT, LAUNCHED, UPLOADED
 from bringup.vpe.work import Budget
 
 WORD = np.dtype(np.int64)
@@ -70,14 +71,18 @@ def _copy_of(region: Region) -> Region:
 class Room:
     """The memory of one run of a tape, and the cycles that its launches may take: as many as in the judge."""
 
-    def __init__(self, given: Sequence[Region], shown: Sequence[Map | None] = (), written: Sequence[May] = ()) -> None:
-        """Begin with the arguments' regions.
+    def __init__(
+        self, given: Sequence[Region], shown: Sequence[Map | None] = (), written: Sequence[May] = (),
+        trace: Trace | None = None,
+    ) -> None:  # fmt: skip
+        """Begin with the arguments' regions; `trace`: of a call of which it is kept who wrote each byte.
 
         `shown`: which bytes of each the call may read, None for all. `written`: which it may write: all, none, or the
         elements of tensors alone; all where there is no entry. Of these last it works on a copy: what lies between the
         elements is the caller's, who may be writing it just now.
         """
         self.regions: list[Region] = list(given)
+        self.trace = trace
         self.seed: int | None = None
         """Of a call that draws random numbers."""
         self.aside: dict[int, tuple[Region, Region]] = {}
@@ -89,8 +94,11 @@ class Room:
                 self.aside[number], self.regions[number] = (given[number], before), _copy_of(before)
         self._shown: dict[int, tuple[Map, Map | None]] = {}  # by region: as this call sees its map, and the map
         for number, readable in enumerate(shown):
-            if readable is not None:
+            if readable is not None and (trace is None or number in self._kept):
                 self._show(number, readable)
+        for number, region in enumerate(given) if trace is not None else ():
+            if number not in self._kept and region.numel():
+                self._follow(number, shown[number] if number < len(shown) else None)
         limits = state.profile().limits
         self.budget = Budget.for_call(limits)
         if self.budget is not None:
@@ -132,11 +140,40 @@ class Room:
             return  # nobody has written a byte of it
         self._shown[number] = (readable.copy() if own is None else np.where(readable, own, 0).astype(np.uint8)), own
 
+    def _follow(self, number: int, readable: Map | None = None) -> None:
+        """Keep who writes each byte of a region that the call may write."""
+        found = self.buffer(number)
+        if found is not None and (found.initialised is not None or readable is not None):
+            self._shown[number] = first_codes(found.nbytes, found.initialised, readable), found.initialised
+
+    def follows(self, number: int) -> bool:
+        """Whether it is kept who writes each byte of a region."""
+        return number in self._shown and number not in self._kept
+
+    def codes_of(self, number: int) -> Map | None:
+        """Who wrote each byte of a region; None where nobody keeps it."""
+        if number in self._shown:
+            return self._shown[number][0]
+        found = self.buffer(number)
+        return None if found is None else first_codes(found.nbytes, found.initialised, None)
+
+    def allocated(self) -> None:
+        """The call has one more region."""
+        if self.trace is not None:
+            self._follow(len(self.regions) - 1)
+
+    def freed(self, number: int) -> None:
+        """It needs a region no more."""
+        self.regions[number] = None
+        self._shown.pop(number, None)
+        if self.trace is not None:
+            self.trace.freed(number)
+
     def launched(self, number: int) -> None:
         """A kernel may have written a region."""
         seen, own = self._shown.get(number, (None, None))
         if seen is not None and own is not None:
-            np.maximum(own, seen, out=own)
+            own[(seen != 0) & (own == 0)] = LAUNCHED
 
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""
@@ -148,15 +185,21 @@ class Room:
         if target.region not in self._shown:
             own = after.initialised
             self._shown[target.region] = np.full(after.nbytes, INPUT, np.uint8) if own is None else own.copy(), own
-        codes(self._shown[target.region][0], *target.bytes())[...] = (
-            INPUT if before.initialised is None else codes(before.initialised, *source.bytes())
-        )
+        mine = self._shown[target.region][0]
+        if self.trace is not None:
+            origin = self.codes_of(source.region)
+            assert origin is not None
+            codes(mine, *target.bytes())[...] = self.trace.copied(source, origin, target, mine)
+        else:
+            codes(mine, *target.bytes())[...] = (
+                INPUT if before.initialised is None else codes(before.initialised, *source.bytes())
+            )
         self.launched(target.region)
 
     def uploaded(self, target: View) -> None:
         """The host has written a tensor."""
         if target.region in self._shown:
-            codes(self._shown[target.region][0], *target.bytes())[...] = INPUT
+            codes(self._shown[target.region][0], *target.bytes())[...] = INPUT if self.trace is None else UPLOADED
             self.launched(target.region)
 
 
@@ -171,6 +214,7 @@ class Allocate:
         regions.regions.append(
             tensors.make_tensor(tensors.new_storage(self.nbytes), 0, (self.nbytes,), (1,), torch.uint8)
         )
+        regions.allocated()
 
 
 @dataclass(frozen=True)
@@ -181,7 +225,7 @@ class Free:
 
     def run(self, regions: Room) -> None:
         """Do it."""
-        regions.regions[self.region] = None
+        regions.freed(self.region)
 
 
 @dataclass(frozen=True)
@@ -326,6 +370,8 @@ class Tape:
     """Bytes of each region."""
     readings: tuple[Reading, ...] = ()
     """What it has read; with other values it would have gone on otherwise."""
+    said: int = field(default=0, compare=False)
+    """Bytes that the texts of its kernels say, as the judge counts them; 0 once it was kept."""
 
 
 @dataclass

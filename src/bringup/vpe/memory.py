@@ -14,9 +14,10 @@ from typing import Any
 # Who wrote a byte, in a map of written bytes: 0 is nobody, every other value counts as written. A launch knows only
 # LAUNCHED, and so does the device in this process, for copies too; the other codes are for owners of maps that tell
 # where bytes came from: SPREAD are bytes of a launch's that a copy has multiplied. COPIED is a flag on the code of the
-# byte that was copied. TAKEN is a flag on a launch's byte from which a copy was made.
+# byte that was copied. TAKEN is a flag on a launch's byte from which a copy was made, TURNED one on a byte that came by
+# a copy which changed the order of dimensions.
 LAUNCHED, INPUT, UPLOADED, SPREAD = 1, 2, 3, 4
-COPIED, TAKEN = 0x10, 0x20
+COPIED, TAKEN, TURNED = 0x10, 0x20, 0x40
 
 
 @dataclass(slots=True)

@@ -1,0 +1,151 @@
+"""What copies of a call make of the codes of bytes: from which one that a kernel wrote each comes, and what was turned.
+
+A byte gets its number when it is first copied, and keeps it until a kernel writes it anew; copies carry numbers along.
+In a result none may be there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bringup.device.account import COPIES, Broken
+from bringup.device.checks import check_extent, item_bytes, repeats
+from bringup.device.memory import WRITER, Block, Map, codes
+from bringup.device.order import Order
+from bringup.device.wire import Descriptor, Malformed
+from bringup.vpe.memory import COPIED, LAUNCHED, SPREAD, TAKEN, TURNED
+
+MOST_TRACED = 32 << 20  # bytes of a storage whose bytes have numbers
+MOST_NUMBERED = 96 << 20  # bytes of all of them: a number takes four
+LAST_NUMBER = 1 << 32
+
+
+PLAIN = 0xFF ^ TAKEN ^ TURNED  # of a code: what is told of it
+
+
+def carried(
+    lineage: Lineage, order: Order | None,
+    source: Descriptor, origin: Block, target: Descriptor, block: Block, writers: Map,
+) -> Map:  # fmt: skip
+    """Return the codes of the bytes of a copy; the source's say that they are taken, then.
+
+    Args:
+        lineage: of the call.
+        order: the rule where moving elements is the operator; None elsewhere.
+        source: what is copied, of the storage `origin`.
+        origin: in whose map `writers` is.
+        target: of the storage `block`.
+        block: into which it is copied.
+        writers: codes of the source's bytes, shared with the map.
+
+    Raises Broken for a copy that turns what was turned before, as something else.
+    """
+    if order is not None and writers.size and not order.lays(source, target, bool((writers & TURNED).any())):
+        raise Broken(
+            COPIES,
+            "a copy changes the order of other dimensions than those that a copy has turned before; several such "
+            "copies put elements anywhere, which is work for a kernel",
+        )
+    launched = (writers & WRITER) == LAUNCHED
+    found: Map = np.where(writers != 0, writers & ~np.uint8(TAKEN) | COPIED, 0).astype(np.uint8)
+    # Bytes that a copy takes more than once come to be more than kernels wrote.
+    if launched.any():
+        twice = lineage.copied(source, origin, target, block, writers)
+        found[launched & (repeats(source.size, source.stride) | twice)] = SPREAD | COPIED
+        writers[launched] |= TAKEN
+    if order is not None and writers.size and order.turns(source, target):
+        found |= TURNED
+    return found
+
+
+class Lineage:
+    """Of one call. Storages too large for numbers are followed by flags: of theirs a byte is copied on once."""
+
+    def __init__(self) -> None:
+        """Nothing is copied yet."""
+        self._numbers: dict[int, Any] = {}  # by base, uint32[n]: of bytes that were copied, or came by a copy
+        self._next = 1
+        self._loose: list[Any] = []  # numbers of bytes that went where there are none
+
+    def copied(self, source: Descriptor, origin: Block, target: Descriptor, block: Block, writers: Map) -> Any:
+        """Note a copy; returns which of its bytes a copy had taken before and nobody could follow.
+
+        Args:
+            source: what is copied, of the storage `origin`.
+            origin: whose codes do not yet say that they are taken.
+            target: of the storage `block`.
+            block: into which it is copied.
+            writers: codes of the source's bytes.
+        """
+        launched = (writers & WRITER) == LAUNCHED
+        own, given = self._of(source, origin), self._of(target, block)
+        if own is not None:
+            fresh = launched & ((writers & (TAKEN | COPIED)) == 0)
+            own[fresh] = self._new(int(fresh.sum()))
+            if given is not None:
+                given[...] = own
+                return False
+            numbers, counts = np.unique(own[launched], return_counts=True)
+            again = np.isin(own, np.concatenate([*self._loose, numbers[counts > 1]]))
+            self._loose.append(numbers)
+            return again
+        if given is not None:
+            given[...] = self._new(given.size).reshape(given.shape)
+        return (writers & TAKEN) != 0
+
+    def freed(self, base: int) -> None:
+        """Forget a storage."""
+        self._numbers.pop(base, None)
+
+    def multiplied(self, blocks: Sequence[Block | None], outputs: Sequence[dict[str, Any]]) -> bool:
+        """Whether results hold one byte that a kernel wrote more than once."""
+        numbers: list[Any] = []
+        copies = copied_loose = taken_loose = False
+        for number in {output["storage"] for output in outputs}:
+            block = blocks[number]
+            if block is None:
+                continue
+            shown = np.zeros(block.nbytes, bool)
+            for output in outputs:
+                if output["storage"] == number and 0 not in output["size"]:
+                    width, size, stride = output["width"], tuple(output["size"]), tuple(output["stride"])
+                    check_extent(output["offset"] * width, width, size, stride, block.nbytes)
+                    codes(shown, output["offset"] * width, width, size, stride)[...] = True
+            shown &= (block.written_by & WRITER) == LAUNCHED
+            came, taken = shown & (block.written_by & COPIED != 0), shown & (block.written_by & TAKEN != 0)
+            copies = copies or bool(came.any())
+            known = self._numbers.get(block.base)
+            if known is not None:
+                numbers.append(known[came | taken])
+            else:
+                copied_loose, taken_loose = copied_loose or bool(came.any()), taken_loose or bool(taken.any())
+        every = np.concatenate(numbers) if numbers else np.zeros(0, np.uint32)
+        if len(np.unique(every)) < len(every) or (copies and taken_loose):
+            return True
+        return copied_loose and bool(self._loose) and bool(np.isin(every, np.concatenate(self._loose)).any())
+
+    def __bool__(self) -> bool:
+        """Whether anything was copied."""
+        return bool(self._numbers) or bool(self._loose) or self._next > 1
+
+    def _of(self, tensor: Descriptor, block: Block) -> Any:
+        """The numbers of a tensor's bytes, sizes and one axis more, sharing memory; None where there are none."""
+        if block.base not in self._numbers:
+            kept = sum(map(len, self._numbers.values()))
+            if block.nbytes > MOST_TRACED or kept + block.nbytes > MOST_NUMBERED:
+                return None
+            self._numbers[block.base] = np.zeros(block.nbytes, np.uint32)
+        width = item_bytes(tensor.dtype)
+        steps = (*(4 * step * width for step in tensor.stride), 4)
+        numbers = self._numbers[block.base][tensor.address - tensor.base :]
+        return np.lib.stride_tricks.as_strided(numbers, (*tensor.size, width), steps)
+
+    def _new(self, count: int) -> Any:
+        """So many numbers that no byte has."""
+        if self._next + count >= LAST_NUMBER:
+            raise Malformed(f"more than {LAST_NUMBER >> 30} GiB of copies")
+        first, self._next = self._next, self._next + count
+        return np.arange(first, self._next, dtype=np.uint32)

@@ -1,0 +1,162 @@
+"""No byte that a kernel wrote comes into a result twice, however copies go, and honest copies go as they like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from bringup.device import lineage
+from bringup.device.lineage import Lineage
+from bringup.device.memory import WRITER, Block
+from bringup.device.wire import Descriptor
+from bringup.vpe.memory import COPIED, LAUNCHED, SPREAD, TAKEN
+
+N, LARGE = 8, 64
+
+
+class Call:
+    """Storages of a call, copies among them, and whether a result is multiplied."""
+
+    def __init__(self) -> None:
+        self.lineage = Lineage()
+        self.blocks: list[Block] = []
+
+    def storage(self, nbytes: int) -> int:
+        number = len(self.blocks)
+        self.blocks.append(Block((number + 1) << 20, nbytes, number + 1, "guest", np.zeros(nbytes, np.uint8)))
+        return number
+
+    def written(self, number: int, first: int = 0, count: int = N) -> None:
+        """A kernel writes bytes of a storage."""
+        self.blocks[number].written_by[first : first + count] = LAUNCHED
+
+    def copy(self, source: int, target: int, at: int = 0, to: int = 0, count: int = N) -> None:
+        """As the device's process does it."""
+        one, other = self.blocks[source], self.blocks[target]
+        taken = Descriptor(one.base, one.base + at, "uint8", (count,), (1,))
+        put = Descriptor(other.base, other.base + to, "uint8", (count,), (1,))
+        writers = one.written_by[at : at + count].reshape(count, 1)
+        launched = (writers & WRITER) == LAUNCHED
+        found = (writers & (0xFF ^ TAKEN)) | COPIED
+        found[launched & self.lineage.copied(taken, one, put, other, writers)] = SPREAD | COPIED
+        writers[launched] |= TAKEN
+        other.written_by[to : to + count] = found.reshape(-1)
+
+    def multiplied(self, *results: int) -> bool:
+        blocks = [self.blocks[number] for number in results]
+        if any((block.written_by & WRITER == SPREAD).any() for block in blocks):
+            return True
+        outputs = [
+            {"storage": place, "width": 1, "offset": 0, "size": [block.nbytes], "stride": [1]}
+            for place, block in enumerate(blocks)
+        ]
+        return self.lineage.multiplied(blocks, outputs)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lineage, "MOST_TRACED", LARGE - 1)
+
+
+def doubled_in_one(call: Call, size: int) -> list[int]:
+    out = call.storage(size)
+    call.written(out)
+    call.copy(out, out, 0, N)
+    return [out]
+
+
+def doubled_by_a_detour(call: Call, size: int) -> list[int]:
+    """Small ones double, a large one carries what comes of it."""
+    part, middle, large, out = call.storage(N), call.storage(2 * N), call.storage(size), call.storage(2 * N)
+    call.written(part)
+    call.copy(part, middle)
+    call.copy(part, middle, 0, N)
+    call.copy(middle, large, count=2 * N)
+    call.copy(large, out, count=2 * N)
+    return [out]
+
+
+def one_by_one(call: Call, size: int) -> list[int]:
+    """Each time the same byte goes its way over a storage that is new."""
+    part, out = call.storage(N), call.storage(2 * N)
+    call.written(part)
+    for to in (0, N):
+        middle, large = call.storage(N), call.storage(size)
+        call.copy(part, middle)
+        call.copy(middle, large)
+        call.copy(large, out, to=to)
+    return [out]
+
+
+def kept_and_carried(call: Call, size: int) -> list[int]:
+    """A result is what was written, another one came of it by way of a large storage."""
+    part, large, out = call.storage(N), call.storage(size), call.storage(N)
+    call.written(part)
+    call.copy(part, large)
+    call.copy(large, out)
+    return [part, large]
+
+
+@pytest.mark.parametrize("size", [2 * N, LARGE])
+@pytest.mark.parametrize("way", [doubled_in_one, doubled_by_a_detour, one_by_one, kept_and_carried])
+def test_what_copies_multiply_is_found(way: Callable[[Call, int], list[int]], size: int) -> None:
+    call = Call()
+    assert call.multiplied(*way(call, size))
+
+
+def a_chain(call: Call, size: int) -> list[int]:
+    one, two, out = call.storage(size), call.storage(size), call.storage(N)
+    call.written(one)
+    call.copy(one, two)
+    call.copy(two, out)
+    return [out]
+
+
+def a_workspace_used_twice(call: Call, size: int) -> list[int]:
+    part, out = call.storage(size), call.storage(2 * N)
+    for to in (0, N):
+        call.written(part)
+        call.copy(part, out, to=to)
+    return [out]
+
+
+def a_part_taken_for_later(call: Call, size: int) -> list[int]:
+    """A scan in two halves: the second half begins with what the first has come to."""
+    half, out, carry = call.storage(N), call.storage(2 * N), call.storage(size)
+    call.written(half)
+    call.copy(half, out)
+    call.copy(out, carry, N - 1, count=1)
+    call.written(half)
+    call.copy(half, out, to=N)
+    return [out]
+
+
+def ping_pong(call: Call, size: int) -> list[int]:
+    one, two = call.storage(size), call.storage(size)
+    for _ in range(3):
+        call.written(one)
+        call.copy(one, two)
+        call.written(two)
+        call.copy(two, one)
+    return [one]
+
+
+@pytest.mark.parametrize("size", [2 * N, LARGE])
+@pytest.mark.parametrize("way", [a_chain, a_workspace_used_twice, a_part_taken_for_later, ping_pong])
+def test_what_they_do_not_is_not(way: Callable[[Call, int], list[int]], size: int) -> None:
+    call = Call()
+    assert not call.multiplied(*way(call, size))
+
+
+def test_what_is_freed_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lineage, "MOST_NUMBERED", 3 * N)
+    call = Call()
+    for _ in range(10):
+        one, two = call.storage(N), call.storage(N)
+        call.written(one)
+        call.copy(one, two)
+        assert not call.multiplied(two)
+        for number in (one, two):
+            call.lineage.freed(call.blocks[number].base)
