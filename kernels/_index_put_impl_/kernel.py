@@ -95,12 +95,15 @@ def kernel_put(x_ptr, winner_ptr, values_ptr, out_ptr, total, width, BLOCK: tl.c
 
 
 @triton.jit
-def kernel_cast(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+def kernel_cast(x_ptr, out_ptr, n, TRUTH: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(first, n, step):
         i = start + tl.arange(0, BLOCK)
-        tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n, other=0), mask=i < n)
+        x = tl.load(x_ptr + i, mask=i < n, other=0)
+        if TRUTH:
+            x = (x != 0).to(tl.int32)
+        tl.store(out_ptr + i, x, mask=i < n)
 
 
 @triton.jit
@@ -346,12 +349,12 @@ def wrapper(self, indices, values, accumulate=False, unsafe=False):
         wide = torch.float32 if floating else torch.int32
         same = wide == self.dtype
         acc = dense if same else torch.empty(list(view.shape), dtype=wide, device=device)
-        kernel_cast[programs(total)](moved, acc, total, BLOCK=1024)
+        kernel_cast[programs(total)](moved, acc, total, TRUTH=False, BLOCK=1024)
         kernel_add[programs(count * width)](linear, flat_values, acc, count * width, width,
                                             ACC=tl.float32 if floating else tl.int32, BLOCK=1024,
                                             enable_scatter_stores=True)
         if not same:
-            kernel_cast[programs(total)](acc, dense, total, BLOCK=1024)
+            kernel_cast[programs(total)](acc, dense, total, TRUTH=self.dtype == torch.bool, BLOCK=1024)
     else:
         positions = total // width
         winner = torch.empty((positions,), dtype=torch.int32, device=device)

@@ -15,7 +15,8 @@ import torch
 from wall_rig import Bench, alive, bytes_of, gone, output, request
 
 from bringup.device import frames, space
-from bringup.device.wire import HEAD, LARGEST_TEXT, Command, Descriptor
+from bringup.device.asked import request_of
+from bringup.device.wire import HEAD, LARGEST_TEXT, Command, Descriptor, Malformed
 from bringup.judge._device import DeviceLost
 
 X = torch.arange(64, dtype=torch.float32)
@@ -299,3 +300,19 @@ def test_a_second_device_in_one_process_group(rig: Any) -> None:
 
 def test_frames_of_the_referee_are_not_for_guests() -> None:
     assert not set(frames.__dict__) & {"pickle", "marshal"}
+
+
+@pytest.mark.parametrize("deep", [80, 990, 5000])
+def test_a_request_that_is_nested_deeply_is_refused_whoever_reads_it(bench: Bench, deep: int) -> None:
+    """How deep one may be does not hang on the stack of its reader."""
+    body = b'{"options": ' + b"[" * deep + b"]" * deep + b"}"
+    with pytest.raises(Malformed, match="no kernel|nested deeper"):
+        request_of(memoryview(body))
+    bench.begin()
+    bench.ask(Command.KERNEL, body)
+    assert bench.end().error["rule"] == "stream"
+
+
+def test_a_request_of_half_a_character_is_refused() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        request_of(memoryview(b'{"options": "\\ud800"}'))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from bringup.judge._nans import nan_bits, usual_nans
+from bringup.judge._nans import odd_nan
 
 WHOLE = {
     torch.bfloat16: torch.int16,
@@ -18,9 +18,9 @@ WHOLE = {
 @pytest.mark.parametrize("dtype", WHOLE)
 def test_vpe_has_one_nan_and_silicon_all_ones_too(dtype: torch.dtype) -> None:
     ones = torch.tensor([-1], dtype=WHOLE[dtype]).view(dtype)
-    assert nan_bits(ones) <= usual_nans(dtype, silicon=True)
-    assert nan_bits(torch.tensor([float("nan")], dtype=dtype)) == usual_nans(dtype, silicon=False)
-    assert not nan_bits(ones) <= usual_nans(dtype, silicon=False)
+    assert odd_nan(ones, (), silicon=True) is None
+    assert odd_nan(torch.tensor([float("nan"), -float("nan")], dtype=dtype), (), silicon=False) is None
+    assert odd_nan(ones, (), silicon=False) is not None
 
 
 @pytest.mark.parametrize("narrow", [torch.bfloat16, torch.float16, torch.float32])
@@ -28,9 +28,16 @@ def test_vpe_has_one_nan_and_silicon_all_ones_too(dtype: torch.dtype) -> None:
 def test_a_nan_of_silicon_may_come_from_a_narrower_dtype(narrow: torch.dtype, wide: torch.dtype) -> None:
     """An `out=` of float64 holds what a kernel has computed in float32."""
     ones = torch.tensor([-1], dtype=WHOLE[narrow]).view(narrow)
-    assert nan_bits(ones.to(wide)) <= usual_nans(wide, silicon=True)
+    assert odd_nan(ones.to(wide), (), silicon=True) is None
 
 
 def test_any_other_nan_is_a_mark() -> None:
     marked = torch.tensor([0x7FC00001], dtype=torch.int32).view(torch.float32)
-    assert not nan_bits(marked) <= usual_nans(torch.float32, silicon=True)
+    assert odd_nan(marked, (), silicon=True) == 0x7FC00001
+    assert odd_nan(marked, (torch.ones(2, dtype=torch.int32), marked.clone()), silicon=True) is None
+
+
+def test_an_argument_may_have_as_many_kinds_as_it_likes() -> None:
+    kinds = (torch.arange(1000, dtype=torch.int32) + 0x7FC00000).view(torch.float32)
+    assert odd_nan(kinds[700:].clone(), (kinds,), silicon=False) is None
+    assert odd_nan(kinds, (kinds[:999],), silicon=False) == 0x7FC00000 + 999

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from bringup.device.engine import FENCE, Kernel
+from bringup.device.frames import DEPTH, depth
 from bringup.device.wire import Malformed
 
 MOST_DIGITS = 400  # of a number that a kernel is described with
@@ -16,10 +17,16 @@ FRESH = "fresh"  # with a text: compiled anew for one guest, neither looked up n
 
 
 def request_of(body: memoryview) -> dict[str, Any]:
-    """Return a request. Raises Malformed, ValueError."""
-    found = json.loads(bytes(body), parse_int=_integer)
+    """Return a request. Raises Malformed, ValueError (of texts that are no Unicode, too)."""
+    try:
+        found = json.loads(bytes(body), parse_int=_integer)
+    except RecursionError:
+        found = None
     if not isinstance(found, dict):
         raise Malformed("no kernel")
+    if depth(found) > DEPTH:
+        raise Malformed(f"a kernel whose description is nested deeper than {DEPTH}")
+    json.dumps(found, ensure_ascii=False).encode()
     constants = found.get("constants", {})
     if not isinstance(constants, dict) or len(json.dumps(constants)) > MOST_CONSTANTS:
         raise Malformed("more constants than messages quote")

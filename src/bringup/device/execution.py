@@ -59,6 +59,10 @@ CONSTANT_BYTES = 8  # a number in a kernel's text counts as much
 MOST_PRINTED = 1 << 16
 MOST_TEXTS = 1 << 12  # rows of kernels of which it is remembered what their texts say
 MOST_RESULTS = 1 << 30  # bytes of all outputs, repeated elements counted
+_BROUGHT = (
+    "the wrapper reads memory into which the host, or a copy of an argument, has put something; what is read lies in a "
+    "buffer of its own, which kernels alone write"
+)
 _NO_ELEMENT = "which is no element of what it may write; what lies between the elements of a view is the caller's"
 
 
@@ -259,6 +263,8 @@ class Execution:
             if self._limits_copies:
                 self.engine.copied(writers.size)  # type: ignore[attr-defined]
             given.copy_(taken)
+        if writers.size:
+            block.brought = block.brought or origin.brought or origin.owner == "input"
         found = carried(self.lineage, self.order, source, origin, target, block, writers)
         mine[...] = 0 if moved else found
 
@@ -275,6 +281,7 @@ class Execution:
         if given.numel():
             host = torch.frombuffer(bytearray(body[at:]), dtype=given.dtype, count=given.numel())
             given.copy_(host.view(given.shape))
+            block.brought = True
             mine[...] = UPLOADED
 
     def _told(self, value: int | bytes | tuple[int, ...]) -> int:
@@ -292,10 +299,12 @@ class Execution:
         source, end = unpack_descriptor(body, 0)
         if end != len(body):
             raise Malformed("more than one tensor")
-        tensor, writers, _ = self.memory.torch_tensor(source)
+        tensor, writers, block = self.memory.torch_tensor(source)
         self.engine.synchronize()
         launched = bool(((writers & WRITER) == LAUNCHED).all())
         self.account.check_read(writers.size, launched, self.allowance)
+        if not self.allowance.read_inputs and (block.brought or block.owner == "input"):
+            raise Broken(READS, _BROUGHT)
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
         found = _bytes_of(tensor)

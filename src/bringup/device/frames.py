@@ -19,6 +19,7 @@ from typing import Any
 
 PREFIX = struct.Struct(">IQ")
 MAX_HEADER = 64 << 20
+DEPTH = 64  # of a tree of values; each list of arguments takes two or three
 JOINED = 1 << 17  # bytes of a frame up to which it is sent at once
 
 
@@ -37,6 +38,23 @@ class DeadlineExceeded(Exception):
 def digest(value: Any) -> str:
     """SHA-256 of a value's JSON with sorted keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def depth(value: Any) -> int:
+    """How deep a tree is nested, up to a level more than `DEPTH`; without recursion, which a deep one would break.
+
+    How deep recursion gets hangs on who reads it, and from where: so a guest could tell its readers apart.
+    """
+    found, level = 0, [value]
+    while level and found <= DEPTH:
+        found += 1
+        level = [
+            child
+            for node in level
+            if isinstance(node, list | dict)
+            for child in (node if isinstance(node, list) else node.values())
+        ]
+    return found
 
 
 def pack(header: dict[str, Any], payloads: Sequence[bytes | memoryview] = ()) -> list[bytes | memoryview]:
@@ -162,6 +180,6 @@ class Channel:
             header = json.loads(bytes(frame[PREFIX.size : PREFIX.size + header_size]))
         except (ValueError, RecursionError) as error:
             raise TooLarge(f"not a frame: {error}") from error
-        if not isinstance(header, dict):
-            raise TooLarge("not a frame: the header is no object")
+        if not isinstance(header, dict) or depth(header) > DEPTH + 1:
+            raise TooLarge(f"not a frame: the header is no object, or nested deeper than {DEPTH}")
         return header, memoryview(frame)[PREFIX.size + header_size :]

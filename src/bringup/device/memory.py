@@ -39,6 +39,8 @@ class Block:
     """One code for each byte."""
     writable: bool = True
     freed: bool = False
+    brought: bool = False
+    """Whether the host, or a copy of what an input holds, has put something there."""
     real: Any = None
     """What the engine keeps of it."""
 

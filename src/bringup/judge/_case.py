@@ -20,7 +20,7 @@ from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
 from bringup.judge._compile_log import headline
 from bringup.judge._moves import rearranges
-from bringup.judge._nans import nan_bits, usual_nans
+from bringup.judge._nans import odd_nan
 from bringup.judge._near import described, with_inputs
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
@@ -468,16 +468,11 @@ class CaseJudge:
 
     def _marked(self, given: NamedTensors, expected: Any) -> Mismatch | None:
         """A NaN with bits of its own: neither the usual ones, nor PyTorch's, nor those of a NaN among the arguments."""
+        silicon = self.device.partition(":")[0] != "vpe"
         for path, tensor in given:
-            found = nan_bits(tensor) if tensor.is_floating_point() else set()
-            if not found:
-                continue
-            known = [t for _, t in (*self.tensors, *_codec.tensors_of(expected, ""))]
-            allowed = {bits for one in known if one.is_floating_point() for bits in nan_bits(one.to(tensor.dtype))}
-            silicon = self.device.partition(":")[0] != "vpe"
-            odd = found - allowed - usual_nans(tensor.dtype, silicon)
-            if odd:
-                text = f"a NaN with the bits {min(odd):x} (hexadecimal), neither the usual ones nor an argument's"
+            odd = odd_nan(tensor, (t for _, t in (*self.tensors, *_codec.tensors_of(expected, ""))), silicon)
+            if odd is not None:
+                text = f"a NaN with the bits {odd:x} (hexadecimal), neither the usual ones nor an argument's"
                 return Mismatch(aspect="values", output=path, message=text)
         return None
 

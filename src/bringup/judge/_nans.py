@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 import torch
 
 _WHOLE = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _MANTISSA = {torch.bfloat16: 7, torch.float16: 10, torch.float32: 23, torch.float64: 52}  # bits
-MOST = 64  # kinds of NaNs of a tensor that are looked at
+_NONE = torch.zeros(0, dtype=torch.int64)
 
 
-def nan_bits(tensor: torch.Tensor) -> set[int]:
-    """The bits of a tensor's NaNs below the sign: at most `MOST` of them. Of half precisions, float32 and float64."""
+def odd_nan(tensor: torch.Tensor, known: Iterable[torch.Tensor], silicon: bool) -> int | None:
+    """The bits of a NaN of a result that are neither the usual ones nor those of a NaN in `known`; None for none."""
+    found = nan_bits(tensor)
+    if not found.numel():
+        return None
+    allowed = [nan_bits(one.to(tensor.dtype)) for one in known if one.is_floating_point()]
+    allowed.append(torch.tensor(sorted(usual_nans(tensor.dtype, silicon))))
+    odd = found[~torch.isin(found, torch.cat(allowed))]
+    return int(odd[0]) if odd.numel() else None
+
+
+def nan_bits(tensor: torch.Tensor) -> torch.Tensor:
+    """int64[kinds]: the bits of a tensor's NaNs below the sign, sorted. Of half precisions, float32 and float64."""
     whole = _WHOLE.get(tensor.dtype.itemsize)
-    if whole is None or not bool((nans := tensor.isnan()).any()):
-        return set()
+    if not tensor.is_floating_point() or whole is None or not bool((nans := tensor.isnan()).any()):
+        return _NONE
     mask = (1 << (8 * tensor.dtype.itemsize - 1)) - 1
-    found = tensor.detach()[nans].view(whole).to(torch.int64).bitwise_and(mask).unique()
-    return set(found[:MOST].tolist())
+    return tensor.detach()[nans].view(whole).to(torch.int64).bitwise_and(mask).unique()
 
 
 @functools.cache
@@ -27,7 +38,7 @@ def usual_nans(dtype: torch.dtype, silicon: bool) -> frozenset[int]:
 
     That one may come from a narrower dtype, whose bits are the first of a wider one's.
     """
-    quiet = nan_bits(torch.tensor([float("nan")], dtype=dtype))
+    quiet = nan_bits(torch.tensor([float("nan")], dtype=dtype)).tolist()
     if not silicon:
         return frozenset(quiet)
     ones, mantissa = (1 << (8 * dtype.itemsize - 1)) - 1, _MANTISSA[dtype]

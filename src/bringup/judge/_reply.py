@@ -7,10 +7,9 @@ import math
 import unicodedata
 from typing import Any
 
-from bringup.device.frames import TooLarge
+from bringup.device.frames import DEPTH, TooLarge, depth
 
 RETURNS = "returns "
-DEPTH = 64  # of a tree of values; each list of arguments takes two or three
 # What a terminal obeys, and what turns the direction of writing or shows nothing: a report could read as another one.
 HIDDEN = frozenset(("Cc", "Cf", "Co", "Cn", "Zl", "Zp"))
 TEXTS = ("error", "raised", "family", "compile_log", "kernel", "unencodable", "message")
@@ -27,7 +26,7 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
     The trees of values (`result`, `after`) are left to the decoder, which refuses what it does not know; whether
     `storages` are what they say is the device process's business.
     """
-    if any(_depth(value) > DEPTH for value in reply.values()):  # before anything goes down into it
+    if any(depth(value) > DEPTH for value in reply.values()):  # before anything goes down into it
         raise TooLarge(f"a field of the answer is nested deeper than {DEPTH}")
     for name in TEXTS:
         _require(reply, name, reply.get(name) is None or isinstance(reply[name], str))
@@ -105,20 +104,6 @@ def check_inputs(reply: dict[str, Any], request: dict[str, Any]) -> None:
     sent = [[base, size] for base, size in zip(request["bases"], request["sizes"], strict=True)]
     if "storages" in reply and reply["storages"][: len(sent)] != sent:
         raise ValueError("the storages of the inputs are not those that were given")
-
-
-def _depth(value: Any) -> int:
-    """How deep a tree is nested; without recursion, which is what a deep one would break."""
-    depth, level = 0, [value]
-    while level and depth <= DEPTH:
-        depth += 1
-        level = [
-            child
-            for node in level
-            if isinstance(node, list | dict)
-            for child in (node if isinstance(node, list) else node.values())
-        ]
-    return depth
 
 
 def _is_storage(item: Any) -> bool:

@@ -44,14 +44,16 @@ from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
 from bringup.library._tapes import Begun, Room, Tape, go_on
 from bringup.library._trace import Trace
 from bringup.library._witness import Witnesses
-from bringup.library.errors import GuestFailed
+from bringup.library.errors import GuestFailed, KernelFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
 from bringup.targets import get_target
+from bringup.vpe.device import tensors
 
 LOOKED_AT = 1 / 64  # of the calls that are foretold: at least so many are looked at again by a new guest
 CREDIT = 32  # looks at foretold calls of one kernel that are due; with so many a guest is asked instead of a pattern
 PATIENCE = 0.05  # seconds that a call waits before that
 LOOKED_SECONDS, AGAIN_SECONDS = 5.0, 1.0  # that looks which are left may take at the end; those of new guests
+LEAVING_SECONDS = 60.0  # that data wait on the device for looks at what they may come from
 LOOK_SECONDS = 15.0  # that a guest may take for a call that nobody waits for
 CHANCE = random.SystemRandom()
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
@@ -108,6 +110,19 @@ class Sealer:
         """An error says it."""
         with contextlib.suppress(ValueError):
             self._mistakes.remove(what)
+
+    def before_leaving(self) -> None:
+        """Let no data leave the device before what was foretold is looked at. Raises KernelFailed for wrong calls."""
+        if self.closing or (not self._mistakes and not self.study.left(LATER, LATER)):
+            return
+        if not self.study.done(LATER, LEAVING_SECONDS):
+            raise KernelFailed(
+                f"guests do not come to look at calls that were foretold, for {LEAVING_SECONDS:.0f} s by now "
+                '(sealed="strict" foretells none)'
+            )
+        for what in self._mistakes[:1]:
+            self.told(what)
+            raise KernelFailed(what)
 
     def cannot_watch(self, why: str) -> None:
         """No guest can be had: foretell nothing any more, and say so."""
@@ -211,6 +226,14 @@ _sealers_end: list[Any] = []
 def _end_all() -> None:
     for sealer in list(_sealers):
         sealer.settle()
+
+
+def _before_leaving() -> None:
+    for sealer in list(_sealers):
+        sealer.before_leaving()
+
+
+tensors.before_leaving.append(_before_leaving)
 
 
 class _Children:

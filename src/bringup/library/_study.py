@@ -90,6 +90,13 @@ class Study:
                 raise TimeoutError(f"{left} jobs after {seconds:g} s")
             time.sleep(0.01)
 
+    def done(self, when: int, seconds: float) -> bool:
+        """Wait until nothing is left of what is wanted at one time; False after so many seconds."""
+        if threading.current_thread() is self._thread:
+            return True  # a job cannot wait for jobs
+        with self._changed:
+            return self._changed.wait_for(lambda: self._closed or not self._left[when], seconds)
+
     def close(self) -> None:
         """Do nothing more; a job in progress ends by itself."""
         with self._changed:

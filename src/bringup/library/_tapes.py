@@ -93,12 +93,12 @@ class Room:
                 before = _copy_of(given[number])
                 self.aside[number], self.regions[number] = (given[number], before), _copy_of(before)
         self._shown: dict[int, tuple[Map, Map | None]] = {}  # by region: as this call sees its map, and the map
-        for number, readable in enumerate(shown):
-            if readable is not None and (trace is None or number in self._kept):
+        for number, region in enumerate(given):
+            readable = shown[number] if number < len(shown) else None
+            if trace is not None and number not in self._kept and region.numel():
+                self._follow(number, readable)
+            elif region.numel():
                 self._show(number, readable)
-        for number, region in enumerate(given) if trace is not None else ():
-            if number not in self._kept and region.numel():
-                self._follow(number, shown[number] if number < len(shown) else None)
         limits = state.profile().limits
         self.budget = Budget.for_call(limits)
         if self.budget is not None:
@@ -133,18 +133,20 @@ class Room:
         if number in self._kept:
             raise GuestFailed("a copy writes an argument that this operator must leave as it is")
 
-    def _show(self, number: int, readable: Map) -> None:
+    def _show(self, number: int, readable: Map | None) -> None:
+        """Leave what may be read to be read, whether the program has written it or not: it is the program's."""
         found = self.buffer(number)
         own = None if found is None else found.initialised
-        if found is None or (own is not None and not own.max()):
-            return  # nobody has written a byte of it
-        self._shown[number] = (readable.copy() if own is None else np.where(readable, own, 0).astype(np.uint8)), own
+        if found is None or (readable is None and (own is None or own.min())):
+            return  # all is written, and may be read
+        if own is None or readable is None or readable.max() or own.max():
+            self._shown[number] = first_codes(found.nbytes, readable), own
 
-    def _follow(self, number: int, readable: Map | None = None) -> None:
+    def _follow(self, number: int, readable: Map | None) -> None:
         """Keep who writes each byte of a region that the call may write."""
         found = self.buffer(number)
         if found is not None and (found.initialised is not None or readable is not None):
-            self._shown[number] = first_codes(found.nbytes, found.initialised, readable), found.initialised
+            self._shown[number] = first_codes(found.nbytes, readable), found.initialised
 
     def follows(self, number: int) -> bool:
         """Whether it is kept who writes each byte of a region."""
@@ -155,12 +157,14 @@ class Room:
         if number in self._shown:
             return self._shown[number][0]
         found = self.buffer(number)
-        return None if found is None else first_codes(found.nbytes, found.initialised, None)
+        return None if found is None else first_codes(found.nbytes, found.initialised)
 
     def allocated(self) -> None:
         """The call has one more region."""
         if self.trace is not None:
-            self._follow(len(self.regions) - 1)
+            number = len(self.regions) - 1
+            found = self.buffer(number)
+            self._follow(number, None if found is None else found.initialised)  # nobody has written a byte of it
 
     def freed(self, number: int) -> None:
         """It needs a region no more."""
@@ -173,7 +177,7 @@ class Room:
         """A kernel may have written a region."""
         seen, own = self._shown.get(number, (None, None))
         if seen is not None and own is not None:
-            own[(seen != 0) & (own == 0)] = LAUNCHED
+            own[(seen != 0) & (seen != INPUT)] = LAUNCHED
 
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""
@@ -184,22 +188,21 @@ class Room:
         assert after is not None
         if target.region not in self._shown:
             own = after.initialised
-            self._shown[target.region] = np.full(after.nbytes, INPUT, np.uint8) if own is None else own.copy(), own
+            self._shown[target.region] = first_codes(after.nbytes, own), own
         mine = self._shown[target.region][0]
         if self.trace is not None:
             origin = self.codes_of(source.region)
             assert origin is not None
             codes(mine, *target.bytes())[...] = self.trace.copied(source, origin, target, mine)
         else:
-            codes(mine, *target.bytes())[...] = (
-                INPUT if before.initialised is None else codes(before.initialised, *source.bytes())
-            )
+            written = True if before.initialised is None else codes(before.initialised, *source.bytes()) != 0
+            codes(mine, *target.bytes())[...] = np.where(written, LAUNCHED, 0)
         self.launched(target.region)
 
     def uploaded(self, target: View) -> None:
         """The host has written a tensor."""
         if target.region in self._shown:
-            codes(self._shown[target.region][0], *target.bytes())[...] = INPUT if self.trace is None else UPLOADED
+            codes(self._shown[target.region][0], *target.bytes())[...] = LAUNCHED if self.trace is None else UPLOADED
             self.launched(target.region)
 
 

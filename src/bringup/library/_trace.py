@@ -99,12 +99,11 @@ class Trace:
         return ""
 
 
-def first_codes(nbytes: int, own: Map | None, readable: Map | None) -> Map:
-    """The map of an argument's region before a call: what nobody has written, or may not be read, is nobody's."""
+def first_codes(nbytes: int, readable: Map | None) -> Map:
+    """The map of a region before a call; None: all of it may be read."""
     found = np.full(nbytes, INPUT, np.uint8)
-    for one in (own, readable):
-        if one is not None:
-            found[one == 0] = 0
+    if readable is not None:
+        found[readable == 0] = 0
     return found
 
 
