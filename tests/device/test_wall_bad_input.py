@@ -306,7 +306,7 @@ def test_frames_of_the_referee_are_not_for_guests() -> None:
 def test_a_request_that_is_nested_deeply_is_refused_whoever_reads_it(bench: Bench, deep: int) -> None:
     """How deep one may be does not hang on the stack of its reader."""
     body = b'{"options": ' + b"[" * deep + b"]" * deep + b"}"
-    with pytest.raises(Malformed, match="no kernel|nested deeper"):
+    with pytest.raises(Malformed, match=r"no kernel|nested deeper"):
         request_of(memoryview(body))
     bench.begin()
     bench.ask(Command.KERNEL, body)
