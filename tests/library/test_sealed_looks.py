@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -118,12 +119,48 @@ def test_nothing_is_foretold_faster_than_it_is_looked_at(tmp_path: Path, monkeyp
         x = foretelling(on)
         free, before = threading.Event(), (on.sealer.asked, on.sealer.foretold)
         on.sealer.study.want(NOW, free.wait)
-        for alpha in dense(*[0.275 + 0.01 * number for number in range(8)]):
-            torch.testing.assert_close(torch.add(x, x, alpha=alpha).cpu(), torch.full((3,), 1 + alpha))
+        alphas = dense(*[0.275 + 0.01 * number for number in range(8)])
+        results = [torch.add(x, x, alpha=alpha) for alpha in alphas]
         foretold = on.sealer.foretold - before[1]
         assert 1 <= foretold <= 3  # what is still looked at from before takes of the credit, on a busy machine
         assert on.sealer.asked - before[0] == 8 - foretold
         free.set()
+        for alpha, result in zip(alphas, results, strict=True):
+            torch.testing.assert_close(result.cpu(), torch.full((3,), 1 + alpha))
+
+
+@pytest.mark.parametrize(
+    ("number", "leave"),  # each another one: what was wrong once is not foretold again
+    [(0.43761, torch.Tensor.cpu), (0.43762, torch.Tensor.tolist), (0.43763, lambda x: x[:1].item())],
+)
+def test_nothing_leaves_the_device_before_it_is_looked_at(
+    tmp_path: Path, number: float, leave: Callable[[Any], Any]
+) -> None:
+    """A kernel that treats one number apart: the call is foretold, and its result seen by nobody."""
+    with bringup.enable(rare(tmp_path, number), device="vpe:permissive", sealed=True) as on:
+        x = foretelling(on)
+        before = on.sealer.foretold
+        (alpha,) = dense(number)
+        wrong = torch.add(x, x, alpha=alpha)
+        assert on.sealer.foretold == before + 1
+        with pytest.raises(KernelFailed, match="does something else"):
+            leave(wrong)
+
+
+def test_who_waits_for_looks_that_never_come_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_sealed, "LEAVING_SECONDS", 0.1)
+    library = make_library(tmp_path / "kernels", {"add.out": decides("alpha * 1.0")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
+        x = foretelling(on)
+        free = threading.Event()
+        on.sealer.study.want(NOW, free.wait)
+        (alpha,) = dense(0.295)
+        result = torch.add(x, x, alpha=alpha)
+        with pytest.raises(KernelFailed, match="do not come to look"):
+            result.cpu()
+        free.set()
+        on.sealer.study.settle()
+        torch.testing.assert_close(result.cpu(), torch.full((3,), 1 + alpha))
 
 
 def test_where_nobody_can_look_nothing_is_foretold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
