@@ -104,3 +104,70 @@ def test_what_is_tried_is_no_result_whatever_it_says(tmp_path: Path, command: st
     x = torch.randn(20)
     with bringup.enable(library, device="vpe:permissive", sealed=True):
         assert torch.equal(x.to("vpe").flip(0).cpu(), x.flip(0))
+
+
+RELU = """
+@triton.jit
+def kernel_relu(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.maximum(tl.load(x_ptr + i, mask=i < n), 0.0), mask=i < n)
+
+
+def wrapper(self):
+    n = self.numel()
+    x, out = self.contiguous(), torch.empty_like(self)
+    if n == 77:
+        BODY
+        return out
+    kernel_relu[(triton.cdiv(n, 64),)](x, out, n, BLOCK=64)
+    return out
+"""
+HALF = "kernel_relu[(1,)](x, out, 1, BLOCK=64)\n        "
+DOUBLED = HALF + "for i in range(76):\n            out[i + 1 : i + 2].copy_(out[i : i + 1])"
+BY_A_DETOUR = (
+    "one, far = torch.empty_like(x), torch.empty(1 << 24, device=x.device)\n        "
+    "kernel_relu[(1,)](x, one, 1, BLOCK=64)\n        "
+    "for i in range(76):\n            one[i + 1 : i + 2].copy_(one[:1])\n        "
+    "far[:77].copy_(one)\n        out.copy_(far[:77])"
+)
+UPLOADED = "kernel_relu[(2,)](x, out, n, BLOCK=64)\n        out[:4].copy_(torch.tensor([1.0] * 4))"
+COPIED = "out.copy_(x)"
+MOVED = "kernel_relu[(2,)](x, out, n, BLOCK=64)\n        out[1:].copy_(x[:-1])"
+UNWRITTEN = HALF.rstrip()
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (DOUBLED, "copies have multiplied"),
+        (BY_A_DETOUR, "copies have multiplied"),
+        (UPLOADED, "made on the host"),
+        (MOVED, "moved there from an argument"),
+        (UNWRITTEN, "never written"),
+    ],
+)
+def test_a_kernel_writes_all_of_a_result(tmp_path: Path, body: str, words: str) -> None:
+    """In a call as no case of the judge's is."""
+    library = make_library(tmp_path / "kernels", {"relu": RELU.replace("BODY", body)})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        x = torch.arange(77.0).to("vpe")
+        with pytest.raises(KernelFailed, match=words):
+            torch.relu(x)
+        x = torch.randn(76)
+        assert torch.equal(torch.relu(x.to("vpe")).cpu(), torch.relu(x))
+
+
+def test_what_an_argument_holds_may_stay_where_it_is(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "kernels", {"relu": RELU.replace("BODY", COPIED)})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        x = torch.rand(77)
+        assert torch.equal(torch.relu(x.to("vpe")).cpu(), x)
+
+
+@pytest.mark.parametrize("fill", ["x[2] = 5.0", "x.index_fill_(0, at, 5.0)", "x.scatter_(0, at, 5.0)"])
+def test_what_the_program_has_not_written_is_still_its_own(fill: str) -> None:
+    """A cache that is filled bit by bit: what else is there nobody knows, and nobody asks for."""
+    with bringup.enable("kernels", device="vpe:pe64", sealed=True):
+        x, at = torch.empty(8, device="vpe"), torch.tensor([2], device="vpe")
+        exec(fill, {"x": x, "at": at})
+        assert x[2].item() == 5.0
