@@ -52,8 +52,11 @@ def kernel_copysign(
         x = fetch(x_ptr, offsets, mask, X_DOUBLE).to(tl.float32)
         bits = x.to(tl.int32, bitcast=True) & 0x7FFFFFFF
         if SIGN == 0:
-            y = fetch(y_ptr, offsets, mask, Y_DOUBLE).to(tl.float32)
-            sign = y.to(tl.int32, bitcast=True)
+            y = fetch(y_ptr, offsets, mask, Y_DOUBLE)
+            if y.dtype.is_floating() and y.dtype.primitive_bitwidth == 16:
+                sign = y.to(tl.int16, bitcast=True).to(tl.int32)
+            else:
+                sign = y.to(tl.float32).to(tl.int32, bitcast=True)
             bits = tl.where(sign < 0, bits | -2147483648, bits)
         elif SIGN < 0:
             bits = bits | -2147483648
