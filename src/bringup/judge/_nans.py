@@ -34,12 +34,11 @@ def nan_bits(tensor: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def usual_nans(dtype: torch.dtype, silicon: bool) -> frozenset[int]:
-    """What processors make of no number: the quiet one. Chips (`silicon`) have their own, CUDA's is all ones.
+    """What no number looks like: the quiet NaN, and all ones, which vpe's unwritten memory holds and CUDA computes.
 
-    That one may come from a narrower dtype, whose bits are the first of a wider one's.
+    On chips (`silicon`) the latter may come from a narrower dtype, whose bits are the first of a wider one's.
     """
     quiet = nan_bits(torch.tensor([float("nan")], dtype=dtype)).tolist()
-    if not silicon:
-        return frozenset(quiet)
     ones, mantissa = (1 << (8 * dtype.itemsize - 1)) - 1, _MANTISSA[dtype]
-    return frozenset({*quiet, *(ones >> low << low for m in _MANTISSA.values() if (low := mantissa - m) >= 0)})
+    narrower = [low for m in _MANTISSA.values() if (low := mantissa - m) > 0] if silicon else []
+    return frozenset({*quiet, ones, *(ones >> low << low for low in narrower)})
