@@ -28,8 +28,6 @@ def test_a_nan_of_silicon_may_come_from_a_narrower_dtype(narrow: torch.dtype, wi
     """An `out=` of float64 holds what a kernel has computed in float32."""
     ones = torch.tensor([-1], dtype=WHOLE[narrow]).view(narrow)
     assert odd_nan(ones.to(wide), (), silicon=True) is None
-    if narrow != wide:
-        assert odd_nan(ones.to(wide), (), silicon=False) is not None
 
 
 def test_any_other_nan_is_a_mark() -> None:
