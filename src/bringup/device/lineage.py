@@ -20,6 +20,7 @@ from bringup.vpe.memory import COPIED, LAUNCHED, SPREAD, TAKEN, TURNED
 
 MOST_TRACED = 32 << 20  # bytes of a storage whose bytes have numbers
 MOST_NUMBERED = 96 << 20  # bytes of all of them: a number takes four
+MOST_LOOSE = 64 << 20  # bytes that go to storages without numbers: theirs are kept
 LAST_NUMBER = 1 << 32
 
 
@@ -91,6 +92,8 @@ class Lineage:
             numbers, counts = np.unique(own[launched], return_counts=True)
             again = np.isin(own, np.concatenate([*self._loose, numbers[counts > 1]]))
             self._loose.append(numbers)
+            if sum(map(len, self._loose)) > MOST_LOOSE:
+                raise Malformed(f"more than {MOST_LOOSE >> 20} MiB that go by copies where nobody can follow them")
             return again
         if given is not None:
             given[...] = self._new(given.size).reshape(given.shape)

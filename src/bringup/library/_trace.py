@@ -13,7 +13,7 @@ from bringup.device.checks import check_extent
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import Block, Map, codes, count_codes
 from bringup.device.order import Order
-from bringup.device.wire import Descriptor
+from bringup.device.wire import Descriptor, Malformed
 from bringup.library.errors import GuestFailed
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
@@ -50,8 +50,8 @@ class Trace:
                 _block(target.region, block),
                 codes(origin, *source.bytes()),
             )
-        except Broken as broken:
-            raise GuestFailed(str(broken)) from None
+        except (Broken, Malformed) as error:
+            raise GuestFailed(f"its copies: {error}" if isinstance(error, Malformed) else str(error)) from None
 
     def freed(self, region: int) -> None:
         """Forget a region."""
