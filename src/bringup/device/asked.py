@@ -26,7 +26,7 @@ def request_of(body: memoryview) -> dict[str, Any]:
         raise Malformed("no kernel")
     if depth(found) > DEPTH:
         raise Malformed(f"a kernel whose description is nested deeper than {DEPTH}")
-    json.dumps(found, ensure_ascii=False).encode()
+    json.dumps(found, ensure_ascii=False).encode()  # halves of characters can be read, and be noted nowhere
     constants = found.get("constants", {})
     if not isinstance(constants, dict) or len(json.dumps(constants)) > MOST_CONSTANTS:
         raise Malformed("more constants than messages quote")
