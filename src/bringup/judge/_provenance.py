@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from bringup.judge._case import CaseJudge
 
 GUARD = "provenance"
+UPLOADED_RESULT = "bytes of the result were made on the host and copied to the device"
+MULTIPLIED = "copies have multiplied what a kernel wrote; it must write the whole result"
 
 
 def provenance(
@@ -78,9 +81,9 @@ def _one(
         text = f"{path}: some of it was never written"
         return case.wrong(text)
     if odd & {UPLOADED, UPLOADED | COPIED}:
-        return cheated(GUARD, f"{path}: bytes of the result were made on the host and copied to the device")
+        return cheated(GUARD, f"{path}: {UPLOADED_RESULT}")
     if odd & {SPREAD, SPREAD | COPIED} and not case.copies_count:
-        return cheated(GUARD, f"{path}: copies have multiplied what a kernel wrote; it must write the whole result")
+        return cheated(GUARD, f"{path}: {MULTIPLIED}")
     odd -= {SPREAD, SPREAD | COPIED}
     if odd and not case.copies_count and not _left_alone(case, tensor, mask):
         return cheated(
@@ -92,10 +95,15 @@ def _one(
 def _left_alone(case: CaseJudge, tensor: torch.Tensor, mask: memoryview) -> bool:
     """Whether all elements that are copies hold what an input holds in the same place."""
     copied = torch.frombuffer(bytearray(mask), dtype=torch.uint8).bool()
+    return left_alone(tensor, copied, (source for _, source in case.tensors))
+
+
+def left_alone(tensor: torch.Tensor, copied: torch.Tensor, arguments: Iterable[torch.Tensor]) -> bool:
+    """Whether some elements of a host tensor (`copied`: bool[elements]) hold what an argument holds in their place."""
     mine = _bits(tensor)[copied]
     return any(
         source.numel() == tensor.numel() and source.dtype == tensor.dtype and torch.equal(_bits(source)[copied], mine)
-        for _, source in case.tensors
+        for source in arguments
     )
 
 

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from bringup.device import space
 from bringup.device.account import Account, Allowance, Broken
 from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_BYTES
 from bringup.device.memory import layout_numbers, pieces
 from bringup.device.order import Order
-from bringup.device.wire import Descriptor
 from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS, UPLOADED_PER_NUMBER, numbers_of
+from bringup.judge._provenance import left_alone
 from bringup.library._call import tensors_in
 from bringup.library._sealed_call import Call, described
 from bringup.library._tapes import Copy, Launch, Room, Tape, Upload, View
-from bringup.library._trace import APART, views_of
+from bringup.library._trace import base_of, descriptor
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import host_view
 
@@ -53,40 +52,34 @@ def check_writers(tape: Tape, call: Call, room: Room, result: Any) -> None:
     """Raise GuestFailed where no kernel wrote a result of a call that was traced, as the judge asks for."""
     trace = room.trace
     assert trace is not None
-    answer, given = tape.answer, len(call.regions)
-    views = [view for _, view in views_of(described(answer.result), answer.storages)]
+    answer = tape.answer
+    views = [view for _, view in _views(described(answer.result), answer.storages)]
     tensors = [one for one in tensors_in([result]) if one.numel()]
     if len(views) != len(tensors):
         raise GuestFailed("it returns other tensors than it describes")
 
-    def left_alone(mine: Any) -> Callable[[torch.Tensor], bool]:
-        """Whether those elements of a tensor that are copies hold what an argument holds in the same place."""
-        return lambda copied: any(
-            one is not mine and one.numel() == mine.numel() and one.dtype == mine.dtype
-            and torch.equal(_bits(one)[copied], _bits(mine)[copied])
-            for one in call.tensors
-        )  # fmt: skip
+    def as_given(mine: Any) -> Callable[[torch.Tensor], bool]:
+        others = [host_view(one) for one in call.tensors if one is not mine]
+        return lambda copied: left_alone(host_view(mine), copied, others)
 
-    found = [(view, left_alone(one)) for view, one in zip(views, tensors, strict=True)]
+    found = [(view, as_given(one)) for view, one in zip(views, tensors, strict=True)]
     seen = {view.region for place, view in call.views() if place not in call.unread}
-    after = call.views() if answer.after is None else views_of(described(answer.after), answer.storages)
+    after = call.views() if answer.after is None else _views(described(answer.after), answer.storages)
     for place, view in after:
         # What an argument that is read and written held may be brought back by copies; only the judge compares it.
-        found.append((view, (lambda _: True) if view.region in seen else left_alone(call.tensors[place])))
-    followed = [(view, left) for view, left in found if room.follows(view.region)]
-    odd = trace.odd(
-        [view for view, _ in followed],
-        [room.codes_of(view.region) for view, _ in followed],
-        given,
-        [left for _, left in followed],
-    )
+        found.append((view, (lambda _: True) if view.region in seen else as_given(call.tensors[place])))
+    odd = trace.odd([one for one in found if room.follows(one[0].region)], room.codes_of)
     if odd:
         raise GuestFailed(odd)
 
 
-def _bits(tensor: Any) -> torch.Tensor:
-    flat = host_view(tensor).detach().clone(memory_format=torch.contiguous_format).reshape(-1)
-    return flat.view(torch.uint8).reshape(flat.numel(), flat.element_size())
+def _views(told: Iterable[dict[str, Any]], storages: Sequence[int]) -> Iterator[tuple[int, View]]:
+    """Those tensors of a guest's answer that have elements, each with its number, on the call's regions."""
+    for place, one in enumerate(told):
+        if 0 not in one["shape"]:
+            dtype = getattr(torch, one["dtype"])
+            size, stride = tuple(one["shape"]), tuple(one["stride"])
+            yield place, View(storages[one["t"]], int(one["offset"]) * dtype.itemsize, dtype, size, stride)
 
 
 def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]], *, draws: bool) -> None:
@@ -113,9 +106,9 @@ def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]],
     copies = [step for step in tape.steps if isinstance(step, Copy) and not _grows(step, tape)]
     if copies and rule_of(overload).moves_here(len(call.tensors)):
         given = len(call.regions)
-        order = Order(call.placed(lambda region: _base(region, given)), sizes)
+        order = Order(call.placed(lambda region: base_of(region, given)), sizes)
         for step in copies:
-            source, target = _descriptor(step.source, given), _descriptor(step.target, given)
+            source, target = descriptor(step.source, given), descriptor(step.target, given)
             if not order.keeps(source, target, tape.sizes[step.target.region]):
                 raise GuestFailed(MOVED)
 
@@ -146,15 +139,6 @@ def rule_of(overload: str) -> Rule:
 
     found = [operator for operator in get_suite("aten").operators() if operator.name == overload]
     return Rule(computes(found[0]), moves(found[0]), found[0].indexed) if found else Rule(True, False, False)
-
-
-def _base(region: int, given: int) -> int:
-    return space.MIDDLE + region * APART if region < given else region - given + 1
-
-
-def _descriptor(view: View, given: int) -> Descriptor:
-    base = _base(view.region, given)
-    return Descriptor(base, base + view.offset, str(view.dtype).removeprefix("torch."), view.size, view.stride)
 
 
 def _grows(step: Copy, tape: Tape) -> bool:

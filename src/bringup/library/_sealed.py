@@ -120,9 +120,8 @@ class Sealer:
                 f"guests do not come to look at calls that were foretold, for {LEAVING_SECONDS:.0f} s by now "
                 '(sealed="strict" foretells none)'
             )
-        for what in self._mistakes[:1]:
-            self.told(what)
-            raise KernelFailed(what)
+        if self._mistakes:
+            raise KernelFailed(self._mistakes.pop(0))
 
     def cannot_watch(self, why: str) -> None:
         """No guest can be had: foretell nothing any more, and say so."""
@@ -369,7 +368,8 @@ class SealedWrapper:
         # Of what is recorded, or may be since it hangs on what is read, it is kept who writes each byte.
         rule = _rules.rule_of(self._overload)
         held = rule.computes and not self._beyond and not self._sealer.copies_count
-        trace = Trace(rule.moves_here(len(call.tensors))) if held and (not tapes or tapes[0].readings) else None
+        traced = held and (not tapes or bool(tapes[0].readings))
+        trace = Trace(len(call.regions), rule.moves_here(len(call.tensors))) if traced else None
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.seed = seed
         done = go_on(tapes, room) if tapes else None

@@ -152,12 +152,13 @@ class Room:
         """Whether it is kept who writes each byte of a region."""
         return number in self._shown and number not in self._kept
 
-    def codes_of(self, number: int) -> Map | None:
-        """Who wrote each byte of a region; None where nobody keeps it."""
+    def codes_of(self, number: int) -> Map:
+        """Who wrote each byte of a region, which is not freed."""
         if number in self._shown:
             return self._shown[number][0]
         found = self.buffer(number)
-        return None if found is None else first_codes(found.nbytes, found.initialised)
+        assert found is not None
+        return first_codes(found.nbytes, found.initialised)
 
     def allocated(self) -> None:
         """The call has one more region."""
@@ -191,9 +192,7 @@ class Room:
             self._shown[target.region] = first_codes(after.nbytes, own), own
         mine = self._shown[target.region][0]
         if self.trace is not None:
-            origin = self.codes_of(source.region)
-            assert origin is not None
-            codes(mine, *target.bytes())[...] = self.trace.copied(source, origin, target, mine)
+            codes(mine, *target.bytes())[...] = self.trace.copied(source, self.codes_of(source.region), target, mine)
         else:
             written = True if before.initialised is None else codes(before.initialised, *source.bytes()) != 0
             codes(mine, *target.bytes())[...] = np.where(written, LAUNCHED, 0)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from bringup.device import space
 from bringup.device.account import Broken
 from bringup.device.checks import check_extent
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import Block, Map, codes, count_codes
 from bringup.device.order import Order
 from bringup.device.wire import Descriptor, Malformed
+from bringup.judge._provenance import MULTIPLIED, UPLOADED_RESULT
 from bringup.library.errors import GuestFailed
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
@@ -22,16 +24,20 @@ if TYPE_CHECKING:
 
 APART = 1 << 40  # bytes between regions where they are said to lie: more than any has
 UNWRITTEN = "some of the result was never written"
-MULTIPLIED = "copies have multiplied what a kernel wrote; it must write the whole result"
-UPLOADED_RESULT = "bytes of the result were made on the host and copied to the device"
 MOVED = "bytes of the result were moved there from an argument by copies; no kernel wrote them"
+
+
+Result = tuple["View", Callable[[torch.Tensor], bool]]
+"""A tensor with elements, and what says of those of its elements that are copies of an argument (bool[elements])
+whether they hold what an argument holds in the same place."""
 
 
 class Trace:
     """Of one call."""
 
-    def __init__(self, moves: bool) -> None:
-        """`moves`: whether moving elements is the operator."""
+    def __init__(self, given: int, moves: bool) -> None:
+        """`given`: how many regions are the arguments'; `moves`: whether moving elements is the operator."""
+        self._given = given
         self._lineage = Lineage()
         self._order = Order(()) if moves else None
 
@@ -44,10 +50,10 @@ class Trace:
             return carried(
                 self._lineage,
                 self._order,
-                _descriptor(source),
-                _block(source.region, origin),
-                _descriptor(target),
-                _block(target.region, block),
+                descriptor(source, self._given),
+                self._block(source.region, origin),
+                descriptor(target, self._given),
+                self._block(target.region, block),
                 codes(origin, *source.bytes()),
             )
         except (Broken, Malformed) as error:
@@ -55,38 +61,26 @@ class Trace:
 
     def freed(self, region: int) -> None:
         """Forget a region."""
-        self._lineage.freed(_base(region))
+        self._lineage.freed(base_of(region, self._given))
 
-    def odd(
-        self, results: Sequence[View], maps: Sequence[Map | None], given: int,
-        left_alone: Sequence[Callable[[torch.Tensor], bool]],
-    ) -> str:  # fmt: skip
-        """Say what is wrong with where results come from; "" for nothing.
-
-        Args:
-            results: tensors with elements.
-            maps: of their regions; None where nobody keeps one.
-            given: how many regions are the arguments'.
-            left_alone: for each, called with which of its elements are copies of an argument: whether these hold what
-                an argument holds in the same place.
-        """
-        regions = list(dict.fromkeys(view.region for view in results))
-        known = {view.region: by for view, by in zip(results, maps, strict=True)}
-        blocks = [None if (by := known[region]) is None else _block(region, by) for region in regions]
+    def odd(self, results: Sequence[Result], map_of: Callable[[int], Map]) -> str:
+        """Say what is wrong with where results come from; "" for nothing. `map_of`: the map of a region."""
+        regions = list(dict.fromkeys(view.region for view, _ in results))
+        maps = {region: map_of(region) for region in regions}
         outputs = [
             {"storage": regions.index(view.region),
              "offset": view.offset // view.dtype.itemsize, "width": view.dtype.itemsize,
              "size": view.size, "stride": view.stride}
-            for view in results
+            for view, _ in results
         ]  # fmt: skip
+        blocks = [self._block(region, maps[region]) for region in regions]
         multiplied = bool(self._lineage) and self._lineage.multiplied(blocks, outputs)
-        for number, (view, by) in enumerate(zip(results, maps, strict=True)):
-            if by is None:
-                continue
+        for view, left_alone in results:
+            by = maps[view.region]
             check_extent(view.offset, view.dtype.itemsize, view.size, view.stride, len(by))
             mine = codes(by, *view.bytes()) & np.uint8(PLAIN)
             found = set(count_codes(mine))
-            found -= {LAUNCHED, *([0, INPUT] if view.region < given else [])}
+            found -= {LAUNCHED, *([0, INPUT] if view.region < self._given else [])}
             if 0 in found:
                 return UNWRITTEN
             if found & {UPLOADED, UPLOADED | COPIED}:
@@ -94,9 +88,12 @@ class Trace:
             if found & {SPREAD, SPREAD | COPIED} or (multiplied and LAUNCHED | COPIED in found):
                 return MULTIPLIED
             copies = (mine == INPUT | COPIED).any(axis=-1)
-            if copies.any() and not left_alone[number](torch.from_numpy(copies.reshape(-1))):
+            if copies.any() and not left_alone(torch.from_numpy(copies.reshape(-1))):
                 return MOVED
         return ""
+
+    def _block(self, region: int, by: Map) -> Block:
+        return Block(base_of(region, self._given), len(by), region, "guest", by)
 
 
 def first_codes(nbytes: int, readable: Map | None) -> Map:
@@ -107,25 +104,12 @@ def first_codes(nbytes: int, readable: Map | None) -> Map:
     return found
 
 
-def views_of(described: Iterator[dict[str, Any]], storages: Sequence[int]) -> Iterator[tuple[int, View]]:
-    """Those tensors of a guest's answer that have elements, each with its number, on the call's regions."""
-    from bringup.library._tapes import View
-
-    for place, one in enumerate(described):
-        if 0 not in one["shape"]:
-            dtype = getattr(torch, one["dtype"])
-            size, stride = tuple(one["shape"]), tuple(one["stride"])
-            yield place, View(storages[one["t"]], int(one["offset"]) * dtype.itemsize, dtype, size, stride)
+def base_of(region: int, given: int) -> int:
+    """Where a region is said to begin: those of `given` arguments where inputs are, each far from the others."""
+    return space.MIDDLE + region * APART if region < given else region - given + 1
 
 
-def _base(region: int) -> int:
-    return (region + 1) * APART
-
-
-def _block(region: int, by: Map) -> Block:
-    return Block(_base(region), len(by), region, "guest", by)
-
-
-def _descriptor(view: View) -> Descriptor:
-    base = _base(view.region)
+def descriptor(view: View, given: int) -> Descriptor:
+    """A view as the judge's device is told of one."""
+    base = base_of(view.region, given)
     return Descriptor(base, base + view.offset, str(view.dtype).removeprefix("torch."), view.size, view.stride)
