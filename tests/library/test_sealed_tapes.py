@@ -82,13 +82,12 @@ def test_a_tape_without_its_compiled_kernel_is_asked_for_again(disk: Path, monke
 
 
 @pytest.mark.long
-def test_a_pattern_that_was_wrong_is_forgotten(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bringup.library._sealed.LOOKED_AT", 1.0)  # every call that is foretold
+def test_a_pattern_that_was_wrong_is_forgotten(disk: Path) -> None:
     make_library(disk / "sly", {"add.out": decides("7.0 if round(alpha, 5) == 0.43751 else alpha")})
     assert use(disk, *dense(0.3, 0.4, 0.42, 0.43, 0.44), source="sly").sealer.asked == 5
     assert use(disk, *dense(0.3, 0.4, 0.45), source="sly").sealer.asked == 0
-    with pytest.raises(KernelFailed, match=r"a call with 0\.43751"):
-        use(disk, *dense(0.3, 0.4, 0.41, 0.415, 0.46, 0.43751, 0.41), source="sly")
+    with pytest.raises(KernelFailed, match="not PyTorch's"):
+        use(disk, *dense(0.3, 0.4, 0.43751), source="sly")
     assert use(disk, *dense(0.3, 0.4, 0.47), source="sly").sealer.asked == 1
 
 

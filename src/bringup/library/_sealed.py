@@ -10,18 +10,14 @@ and is kept for calls of the same kind.
 from __future__ import annotations
 
 import ast
-import atexit
-import contextlib
 import functools
 import inspect
-import multiprocessing.util
 import os
-import random
 import struct
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,26 +32,19 @@ from bringup.judge.readings import Readings
 from bringup.library import _rules
 from bringup.library._call import tensors_in
 from bringup.library._clock import Clock
-from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, differences, drawn, successors
+from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, drawn, successors
 from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
-from bringup.library._study import LAST, LATER, NOW, SOON, Study
+from bringup.library._study import NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
 from bringup.library._tapes import Begun, Room, Tape, go_on
 from bringup.library._trace import Trace
 from bringup.library._witness import Witnesses
-from bringup.library.errors import GuestFailed, KernelFailed
+from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
 from bringup.targets import get_target
-from bringup.vpe.device import tensors
 
-LOOKED_AT = 1 / 64  # of the calls that are foretold: at least so many are looked at again by a new guest
-CREDIT = 32  # looks at foretold calls of one kernel that are due; with so many a guest is asked instead of a pattern
-PATIENCE = 0.05  # seconds that a call waits before that
-LOOKED_SECONDS, AGAIN_SECONDS = 5.0, 1.0  # that looks which are left may take at the end; those of new guests
-LEAVING_SECONDS = 60.0  # that data wait on the device for looks at what they may come from
 LOOK_SECONDS = 15.0  # that a guest may take for a call that nobody waits for
-CHANCE = random.SystemRandom()
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
 KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
 READ_BYTES = 16  # a size or a flag, with room for a second one
@@ -81,72 +70,23 @@ class Sealer:
         self.caller, self.strict = Caller(target), strict
         self.asked = self.repeated = 0
         """How many calls a guest was asked for, and how many a kept tape did."""
-        self.foretold = self.looked_at = 0
-        """How many of these a pattern did, and how many of those guests were asked for afterwards."""
+        self.foretold = 0
+        """How many of these had numbers that no call had before: a pattern has foretold them, and a guest agreed."""
         self.study = Study()
         self.kernels = Kernels(self.caller)
         self.clock = Clock(self.caller.device)
         self.witnesses = Witnesses(self.caller, self.kernels)
         self._tidied = self._told = False
         self._waited = 0.0
-        self._mistakes: list[str] = []
-        self.closing = False
-        self.unwatched = ""
-        """Why no guest can be asked beside the program; then nothing is foretold."""
         _sealers.add(self)
-        if not _sealers_end:
-            _sealers_end.append(atexit.register(_end_all))
 
     @functools.cached_property
     def copies_count(self) -> bool:
         """Whether copies alone may make a result on this chip."""
         return get_target(self._target).dialect().copies == "move"
 
-    def mistaken(self, what: str) -> None:
-        """Note what was done wrongly; told at the end, unless an error has told it."""
-        self._mistakes.append(what)
-
-    def told(self, what: str) -> None:
-        """An error says it."""
-        with contextlib.suppress(ValueError):
-            self._mistakes.remove(what)
-
-    def before_leaving(self) -> None:
-        """Let no data leave the device before what was foretold is looked at. Raises KernelFailed for wrong calls."""
-        if self.closing or (not self._mistakes and not self.study.left(LATER, LATER)):
-            return
-        if not self.study.done(LATER, LEAVING_SECONDS):
-            raise KernelFailed(
-                f"guests do not come to look at calls that were foretold, for {LEAVING_SECONDS:.0f} s by now "
-                '(sealed="strict" foretells none)'
-            )
-        if self._mistakes:
-            raise KernelFailed(self._mistakes.pop(0))
-
-    def cannot_watch(self, why: str) -> None:
-        """No guest can be had: foretell nothing any more, and say so."""
-        if not self.unwatched and not self.closing:
-            self.unwatched = why
-            print(f"bringup: calls are not foretold any more, for nobody can look at them: {why}", file=sys.stderr)
-
-    def settle(self) -> None:
-        """Have looks done that are left, for a few seconds, and tell what no call has been told."""
-        with contextlib.suppress(KeyboardInterrupt):
-            self.study.forget(LATER)
-            with contextlib.suppress(TimeoutError):
-                self.study.settle(0 if self.closing else LOOKED_SECONDS, LATER)
-                self.study.settle(AGAIN_SECONDS)
-            if not self.closing and (left := self.study.left(LATER, LATER)):
-                self._mistakes.append(
-                    f"the program ends before {left} of its latest sealed calls have been looked at: they were foretold"
-                )
-        while self._mistakes:
-            print(f"bringup: {self._mistakes.pop(0)}", file=sys.stderr)
-
     def close(self) -> None:
         """End the processes; tapes stay."""
-        self.settle()
-        self.closing = True
         self.study.close()
         self.witnesses.close()
         self.clock.close()
@@ -169,7 +109,7 @@ class Sealer:
         self.asked += 1
         if not self._tidied:
             self._tidied = True
-            self.study.want(LATER, tidy)
+            self.study.want(SOON, tidy)
         began = time.monotonic()
         request = call.template.request(call.numbers)
         recorder = Recorder(
@@ -219,40 +159,11 @@ class Sealer:
 
 
 _sealers: weakref.WeakSet[Sealer] = weakref.WeakSet()
-_sealers_end: list[Any] = []
-
-
-def _end_all() -> None:
-    for sealer in list(_sealers):
-        sealer.settle()
-
-
-def _before_leaving() -> None:
-    for sealer in list(_sealers):
-        sealer.before_leaving()
-
-
-tensors.before_leaving.append(_before_leaving)
-
-
-class _Children:
-    """What `multiprocessing` remembers through a fork: its children run none of what `atexit` knows."""
-
-
-_children = _Children()
-
-
-def _at_the_end_of_a_child(_: object) -> None:
-    multiprocessing.util.Finalize(None, _end_all, exitpriority=100)
-
-
-multiprocessing.util.register_after_fork(_children, _at_the_end_of_a_child)
 
 
 def _in_child() -> None:
     for sealer in _sealers:
         sealer.caller.forget()
-        sealer._mistakes.clear()
         sealer.clock = Clock(sealer.caller.device)
         sealer.study = Study()
         sealer.witnesses = Witnesses(sealer.caller, sealer.kernels)
@@ -304,16 +215,12 @@ class _Learned:
     """Whether it is being looked into, or was."""
     proved: int = 0
     """How many of the program's calls have asked a guest, and were as foretold."""
-    used: int = 0
+    used: bool = False
 
     @property
     def known(self) -> Pattern | None:
         """The pattern, once it has been proved."""
         return self.pattern if self.proved >= PROVED else None
-
-    def due(self) -> bool:
-        """Whether a new guest shall be asked for this call: for the first, and others by chance, unforeseeably."""
-        return self.used == 1 or CHANCE.random() < LOOKED_AT
 
 
 class SealedWrapper:
@@ -329,8 +236,7 @@ class SealedWrapper:
         self._tapes: dict[Any, list[Tape]] = {}  # several where values that it reads decide
         self._moving: dict[Any, _Moving] = {}  # by what calls have but their numbers
         self._learned: dict[Any, _Learned] = {}  # by kind
-        self._looked: dict[Any, None] = {}  # calls that a guest was, or will be, asked for beside the program
-        self._mistaken = ""
+        self._agreed: dict[Any, None] = {}  # foretold calls for which a guest has been asked
         self._readings = Readings()
         self._reads = _Reads.of(schema)
         self._beyond = reaches_beyond(schema.name)
@@ -342,9 +248,6 @@ class SealedWrapper:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Make a call. Raises what the wrapper raises of arguments, else GuestFailed."""
-        if self._mistaken:
-            self._sealer.told(self._mistaken)
-            raise GuestFailed(self._mistaken)
         seed = kwargs.get("seed") if self._draws else None
         try:
             call = Call(args, kwargs if seed is None else {**kwargs, "seed": SEED})
@@ -433,34 +336,40 @@ class SealedWrapper:
         """The tape of a call whose numbers no call had, where it is known; further ones are looked into."""
         moving = self._moving.get(call.template.key)
         learned = self._learned.get(call.kind) if moving is not None else None
-        if moving is None or learned is None or learned.known is None or not self._watched():
+        if moving is None or learned is None or learned.known is None:
             return None
         try:
             tape = learned.known.filled(call.numbers)
         except (OverflowError, struct.error):  # no number of the narrow format that the wrapper has made of it
             return None
-        learned.used += 1
+        if not self._agrees(call, tape):
+            learned.pattern, learned.begun = None, True  # for good: it decides by these numbers
+            self._store.drop_pattern(call.kind)
+            return None
         self._sealer.foretold += 1
-        self._want_looks(call, tape, learned.due())
-        if learned.used == 1:
+        if not learned.used:
+            learned.used = True
             self._look_ahead(call.template, call.numbers, moving.numbers)
         moving.numbers = call.numbers
         return tape
 
-    def _watched(self) -> bool:
-        """Whether looks keep up with what is foretold: there are never more calls that nobody has looked at."""
-        return not self._sealer.unwatched and self._sealer.study.keeps_up(self, CREDIT, PATIENCE)
+    def _agrees(self, call: Call, foretold: Tape) -> bool:
+        """Whether the kernel's witness does what a pattern has; asked before anything is done, once for a call.
 
-    def _want_looks(self, call: Call, foretold: Tape, due: bool) -> None:
-        """Have guests asked, beside the program, for what was done as a pattern has it; once for the same call."""
-        study, template, numbers = self._sealer.study, call.template, call.numbers
-        if due:
-            study.want(LAST, lambda: self._look_again(template, numbers, foretold), self)
-        if call.key not in self._looked:
-            self._looked[call.key] = None
-            if len(self._looked) > KEPT:
-                self._looked.pop(next(iter(self._looked)))
-            study.want(LATER, lambda: self._look_beside(template, numbers, foretold), self)
+        It takes two to three milliseconds, a new guest sixty.
+        """
+        if call.key in self._agreed:
+            return True
+        try:
+            request = call.template.request(call.numbers)
+            if self._sealer.witnesses.contradict(self._source, request, foretold):
+                return False
+        except CallFailed:  # who ends, or gives no answer, has not agreed
+            return False
+        self._agreed[call.key] = None
+        if len(self._agreed) > KEPT:
+            self._agreed.pop(next(iter(self._agreed)))
+        return True
 
     def _prove(self, call: Call, tape: Tape) -> None:
         """Compare what a guest has done with what a pattern foretells that is not proved yet."""
@@ -504,45 +413,6 @@ class SealedWrapper:
     def _look_ahead(self, template: Template, numbers: list[Number], before: list[Number]) -> None:
         for following in successors(numbers, before):
             self._learn(template, following)
-
-    def _look_again(self, template: Template, numbers: list[Number], foretold: Tape) -> None:
-        """Ask a new guest after all: what was foretold must have been right."""
-        self._look(template, numbers, foretold, lambda: self._sealer.rehearse(self._source, template, numbers))
-
-    def _look_beside(self, template: Template, numbers: list[Number], foretold: Tape) -> None:
-        """Ask the guest that goes on, which takes two milliseconds and not sixty; it may know of some calls before."""
-
-        def again() -> Tape:
-            request = template.request(numbers)
-            other = self._sealer.witnesses.contradict(self._source, request, foretold, LOOK_SECONDS)
-            if other:
-                raise GuestFailed(other)
-            return foretold
-
-        self._look(template, numbers, foretold, again)
-
-    def _look(self, template: Template, numbers: list[Number], foretold: Tape, again: Callable[[], Tape]) -> None:
-        """Have the call made again. A guest that ends, or does not answer, has not agreed."""
-        try:
-            wrong = "" if differences(foretold, again()) == [] else "does something else"
-        except JudgeFault as fault:
-            self._sealer.cannot_watch(str(fault))
-            return
-        except CallFailed as failed:
-            wrong = f"ends its guest, or gets no answer ({str(failed).splitlines()[0][:200]})"
-        except Exception:
-            wrong = "does something else"
-        if self._sealer.closing:
-            return
-        self._sealer.looked_at += 1
-        if wrong and not self._mistaken:
-            self._store.drop_pattern(template.kind(numbers))
-            told = ", ".join(f"{number:.9g}" for number in numbers)
-            self._mistaken = (
-                f"{self._overload}: a call with {told} was done as calls with other numbers are, and {wrong}; "
-                'results since may be wrong: use sealed="strict", which asks for every number'
-            )
-            self._sealer.mistaken(self._mistaken)
 
 
 def signature_of(source: str) -> inspect.Signature:

@@ -339,8 +339,8 @@ class Enabled:
             lines.append(f"sealed: {sealer.asked} calls asked a guest, {sealer.repeated} ran a kept tape")
             if sealer.foretold:
                 lines.append(
-                    f"{sealer.foretold} of these with numbers that no call had before, as patterns foretell; guests "
-                    f"were asked for {sealer.looked_at} beside the program, and agree unless an error says otherwise"
+                    f"{sealer.foretold} of these with numbers that no call had before: as patterns foretold them, and "
+                    "guests that make other calls as well agreed"
                 )
             if self.unsealable:
                 lines.append(

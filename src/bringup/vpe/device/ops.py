@@ -103,7 +103,6 @@ def copy_from(source: Any, target: Any, non_blocking: bool = False) -> Any:
         log.bytes_to_device += target.numel() * target.element_size()
     else:
         tensors.forbid("copying a tensor to the host")
-        _leave()
         log.to_host += 1
         log.bytes_to_host += source.numel() * source.element_size()
     onto, what = host_view(target) if there else target, host_view(source) if here else source
@@ -119,11 +118,6 @@ def copy_from(source: Any, target: Any, non_blocking: bool = False) -> Any:
         else:
             tensors.mark_written(target)
     return target
-
-
-def _leave() -> None:
-    for hook in list(tensors.before_leaving):
-        hook()
 
 
 def _copy_remote(remote: tensors.Remote, inside: Any, source: Any, target: Any, there: bool) -> Any:
@@ -155,7 +149,6 @@ def local_scalar_dense(tensor: Any) -> Any:
     if tensors.remote is not None:
         return tensors.remote.read(tensor).item()
     tensors.forbid("item()", item=True)
-    _leave()
     tensors.transfers.items += 1
     return host_view(tensor).item()
 

@@ -7,7 +7,7 @@ exactly when the last view dies. A host view is a CPU tensor on the same bytes a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -52,10 +52,6 @@ class Remote(Protocol):
 
 remote: Remote | None = None
 """Who owns the memory if not this process; set by `enable`."""
-
-
-before_leaving: list[Callable[[], None]] = []
-"""Called before data go from the device to the host; what one raises is raised where they are wanted."""
 
 
 class HostAccessError(RuntimeError):
