@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bringup.device import lineage
 from bringup.device.lineage import Lineage, carried
@@ -96,8 +100,51 @@ def kept_and_carried(call: Call, size: int) -> list[int]:
     return [part, large]
 
 
+def block_by_block(call: Call, size: int) -> list[int]:
+    """Out of a result, far away and back into it, behind what was there."""
+    out, far = call.storage(4 * N), call.storage(size)
+    call.written(out)
+    for step in range(3):
+        call.copy(out, far, at=step * N)
+        call.copy(far, out, to=(step + 1) * N)
+    return [out]
+
+
+def there_and_back(call: Call, size: int) -> list[int]:
+    """What came back is taken on, and both are in the result."""
+    part, far, near, out = call.storage(N), call.storage(size), call.storage(N), call.storage(2 * N)
+    call.written(part)
+    call.copy(part, far)
+    call.copy(far, near)
+    call.copy(near, out)
+    call.copy(out, out, to=N)
+    return [out]
+
+
+def beside_itself(call: Call, size: int) -> list[int]:
+    """One copy goes straight, one by a detour over two more."""
+    part, far, farther, out = call.storage(N), call.storage(size), call.storage(size), call.storage(2 * N)
+    call.written(part)
+    call.copy(part, out)
+    call.copy(part, far)
+    call.copy(far, farther)
+    call.copy(farther, out, to=N)
+    return [out]
+
+
+WAYS = [
+    doubled_in_one,
+    doubled_by_a_detour,
+    one_by_one,
+    kept_and_carried,
+    block_by_block,
+    there_and_back,
+    beside_itself,
+]
+
+
 @pytest.mark.parametrize("size", [2 * N, LARGE])
-@pytest.mark.parametrize("way", [doubled_in_one, doubled_by_a_detour, one_by_one, kept_and_carried])
+@pytest.mark.parametrize("way", WAYS)
 def test_what_copies_multiply_is_found(way: Callable[[Call, int], list[int]], size: int) -> None:
     call = Call()
     assert call.multiplied(*way(call, size))
@@ -140,11 +187,60 @@ def ping_pong(call: Call, size: int) -> list[int]:
     return [one]
 
 
+def by_way_of_a_large_one(call: Call, size: int) -> list[int]:
+    """A result is put together far away, and comes back whole."""
+    part, far, out = call.storage(N), call.storage(size), call.storage(2 * N)
+    for to in (0, N):
+        call.written(part)
+        call.copy(part, far, to=to)
+    call.copy(far, out, count=2 * N)
+    return [out]
+
+
+HONEST = [a_chain, a_workspace_used_twice, a_part_taken_for_later, ping_pong, by_way_of_a_large_one]
+
+
 @pytest.mark.parametrize("size", [2 * N, LARGE])
-@pytest.mark.parametrize("way", [a_chain, a_workspace_used_twice, a_part_taken_for_later, ping_pong])
+@pytest.mark.parametrize("way", HONEST)
 def test_what_they_do_not_is_not(way: Callable[[Call, int], list[int]], size: int) -> None:
     call = Call()
     assert not call.multiplied(*way(call, size))
+
+
+MOVES = st.one_of(
+    st.tuples(st.just("write"), st.integers(0, 3), st.integers(0, 11), st.integers(1, 4)),
+    st.tuples(st.integers(0, 3), st.integers(0, 11), st.integers(0, 3), st.integers(0, 11), st.integers(1, 4)),
+)
+
+
+@pytest.mark.parametrize("large", [(), (2,), (2, 3), (0, 1, 2, 3)])
+@given(moves=st.lists(MOVES, max_size=14), results=st.sets(st.integers(0, 3), min_size=1, max_size=2))
+@settings(max_examples=300, deadline=None)
+def test_whatever_copies_do(large: tuple[int, ...], moves: list[Any], results: set[int]) -> None:
+    """Beside tokens of the bytes: what is there twice is found, and where all have numbers nothing else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lineage, "MOST_TRACED", LARGE - 1)
+        call = Call()
+        for number in range(4):
+            call.storage(LARGE if number in large else 16)
+        tokens, fresh = [[0] * block.nbytes for block in call.blocks], iter(range(1, 1000))
+        for move in moves:
+            if move[0] == "write":
+                _, number, first, count = move
+                call.written(number, first, count)
+                tokens[number][first : first + count] = itertools.islice(fresh, count)
+            else:
+                source, at, target, to, count = move
+                if source == target and abs(at - to) < count:
+                    continue
+                call.copy(source, target, at, to, count)
+                tokens[target][to : to + count] = tokens[source][at : at + count]
+        held = [token for number in results for token in tokens[number] if token]
+        doubled = len(held) != len(set(held))
+        found = call.multiplied(*sorted(results))
+        assert found or not doubled
+        if not large:
+            assert found == doubled
 
 
 def test_what_is_freed_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """What copies of a call make of the codes of bytes: from which one that a kernel wrote each comes, and what was turned.
 
 A byte gets its number when it is first copied, and keeps it until a kernel writes it anew; copies carry numbers along.
-In a result none may be there twice.
+In a result none may be there twice. Where a storage is too large for numbers, and wherever copies take a byte from
+there, it has none: nobody follows it, and it is copied on once.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def carried(
 
 
 class Lineage:
-    """Of one call. Storages too large for numbers are followed by flags: of theirs a byte is copied on once."""
+    """Of one call."""
 
     def __init__(self) -> None:
         """Nothing is copied yet."""
@@ -83,21 +84,22 @@ class Lineage:
         self._any = True
         launched = (writers & WRITER) == LAUNCHED
         own, given = self._of(source, origin), self._of(target, block)
-        if own is not None:
-            fresh = launched & ((writers & (TAKEN | COPIED)) == 0)
-            own[fresh] = self._new(int(fresh.sum()))
-            if given is not None:
-                given[...] = own
-                return False
-            numbers, counts = np.unique(own[launched], return_counts=True)
-            again = np.isin(own, np.concatenate([*self._loose, numbers[counts > 1]]))
+        before = (writers & (TAKEN | COPIED)) != 0
+        if own is None:
+            own, followed = np.zeros(writers.shape, np.uint32), np.zeros(writers.shape, bool)
+        else:
+            own[launched & ~before] = self._new(int((launched & ~before).sum()))
+            followed = launched & (own != 0)
+        again = launched & ~followed & (writers & TAKEN != 0)
+        if given is not None:
+            given[...] = np.where(followed, own, 0)
+        elif followed.any():
+            numbers = np.sort(own[followed])
+            again |= followed & np.isin(own, np.concatenate([*self._loose, numbers[1:][numbers[1:] == numbers[:-1]]]))
             self._loose.append(numbers)
             if sum(map(len, self._loose)) > MOST_LOOSE:
                 raise Malformed(f"more than {MOST_LOOSE >> 20} MiB that go by copies where nobody can follow them")
-            return again
-        if given is not None:
-            given[...] = self._new(given.size).reshape(given.shape)
-        return (writers & TAKEN) != 0
+        return again
 
     def freed(self, base: int) -> None:
         """Forget a storage."""
@@ -121,15 +123,16 @@ class Lineage:
             came, taken = shown & (block.written_by & COPIED != 0), shown & (block.written_by & TAKEN != 0)
             copies = copies or bool(came.any())
             known = self._numbers.get(block.base)
+            loose: Any = True
             if known is not None:
-                numbers.append(known[came | taken])
-            else:
-                copied_loose, taken_loose = copied_loose or bool(came.any()), taken_loose or bool(taken.any())
+                numbers.append(known[(came | taken) & (known != 0)])
+                loose = known == 0
+            copied_loose, taken_loose = copied_loose or (came & loose).any(), taken_loose or (taken & loose).any()
         # Sorted here, since `np.unique` takes fifty times as long.
         every = np.sort(np.concatenate(numbers)) if numbers else np.zeros(0, np.uint32)
         if (every[1:] == every[:-1]).any() or (copies and taken_loose):
             return True
-        return copied_loose and bool(self._loose) and bool(np.isin(every, np.concatenate(self._loose)).any())
+        return bool(copied_loose and self._loose and np.isin(every, np.concatenate(self._loose)).any())
 
     def __bool__(self) -> bool:
         """Whether anything that a kernel wrote was copied."""
