@@ -100,6 +100,8 @@ def wrapper(self, dim, index, src, *, reduce, out):
     kind = self.dtype
     if kind == torch.bfloat16 or kind == torch.float16:
         kind = torch.float32
+    elif kind == torch.bool:
+        kind = torch.int32  # True and True are two, which is True again
     acc = torch.empty(list(self.shape), dtype=kind, device=self.device)
     grid = (min(triton.cdiv(n, 1024), 4096),)
     kernel_begin[grid](x, acc, n, BLOCK=1024)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bringup.device import space
-from bringup.device.order import Order
+from bringup.device.order import MADE, Order
 from bringup.device.wire import Descriptor
 
 BASE, OTHER = space.MIDDLE + (1 << 20), 1 << 24  # of an argument, of a buffer that the call has made
@@ -121,13 +121,27 @@ def copies(draw: st.DrawFn) -> tuple[Descriptor, Descriptor, Descriptor]:
     return argument, source, tensor(OTHER, source.size, dense(source.size, layout))
 
 
-def test_a_result_may_have_its_dimensions_in_another_order() -> None:
-    """What a kernel wrote, with the sizes of a result: a view of it would be as good."""
+def test_what_a_kernel_wrote_is_turned_into_no_buffer() -> None:
+    """A kernel that changes nothing, and another such copy, would put it anywhere, with whatever sizes."""
     made, straight = tensor(OTHER, (3, 2), (1, 3)), tensor(OTHER << 1, (3, 2), (2, 1))
-    assert order_of(X, results=((3, 2),)).keeps(made, straight, 24)
-    assert not order_of(X, results=((2, 3),)).keeps(made, straight, 24)
-    gap = tensor(OTHER, (3, 2), (1, 4))
-    assert not order_of(X, results=((3, 2),)).keeps(gap, straight, 24)
+    assert not order_of(X, results=((3, 2),)).keeps(made, straight, 24)
+    again = tensor(OTHER << 1, (3, 2), (1, 3))
+    assert order_of(X, results=((3, 2),)).keeps(made, again, 24)
+
+
+def test_it_is_turned_into_an_argument_as_that_lies_and_once() -> None:
+    made, put = tensor(OTHER, (6, 4), (4, 1)), TURNED
+    order = order_of(X, put, results=((6, 4),))
+    assert order.keeps(made, put, 96)
+    assert [order.lays(made, put, again=False, made=True) for _ in range(2)] == ["", MADE]
+    assert order.lays(made, tensor(OTHER << 1, (6, 4), (4, 1)), again=False, made=True) == ""
+
+
+def test_an_argument_that_a_kernel_has_written_is_turned_no_more() -> None:
+    order, buffer = order_of(TURNED), tensor(OTHER, (6, 4), (4, 1))
+    assert order.keeps(TURNED, buffer, 96)
+    assert order.lays(TURNED, buffer, again=False, made=False) == ""
+    assert order.lays(TURNED, buffer, again=False, made=True) == MADE
 
 
 def test_a_run_of_what_kernels_wrote_begins_at_its_beginning() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from library_kernels import ADD
 from library_testkit import make_library
 
 import bringup
@@ -171,3 +172,18 @@ def test_what_the_program_has_not_written_is_still_its_own(fill: str) -> None:
         x, at = torch.empty(8, device="vpe"), torch.tensor([2], device="vpe")
         exec(fill, {"x": x, "at": at})
         assert x[2].item() == 5.0
+
+
+@pytest.mark.parametrize("n", [76, 77])
+def test_of_what_is_written_in_place_a_kernel_writes_all_that_moves(tmp_path: Path, n: int) -> None:
+    """What it held before the call counts, not what it holds now."""
+    at = ADD.index("    return out")
+    source = f"{ADD[:at]}    if out.numel() == 77:\n        out[1:].copy_(other[:-1])\n{ADD[at:]}"
+    library = make_library(tmp_path / "kernels", {"add.out": source})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        x, y = torch.ones(n).to("vpe"), torch.arange(float(n))
+        if n == 77:
+            with pytest.raises(KernelFailed, match="moved there from an argument"):
+                x.add_(y.to("vpe"))
+        else:
+            torch.testing.assert_close(x.add_(y.to("vpe")).cpu(), 1 + y)

@@ -41,15 +41,13 @@ def carried(
         block: into which it is copied.
         writers: codes of the source's bytes, shared with the map.
 
-    Raises Broken for a copy that turns what was turned before, as something else.
+    Raises Broken for a copy that turns what was turned before, as something else, or what a kernel wrote.
     """
-    if order is not None and writers.size and not order.lays(source, target, bool((writers & TURNED).any())):
-        raise Broken(
-            COPIES,
-            "a copy changes the order of other dimensions than those that a copy has turned before; several such "
-            "copies put elements anywhere, which is work for a kernel",
-        )
     launched = (writers & WRITER) == LAUNCHED
+    if order is not None and writers.size:
+        odd = order.lays(source, target, again=bool((writers & TURNED).any()), made=bool(launched.any()))
+        if odd:
+            raise Broken(COPIES, odd)
     found: Map = np.where(writers != 0, writers & ~np.uint8(TAKEN) | COPIED, 0).astype(np.uint8)
     # Bytes that a copy takes more than once come to be more than kernels wrote.
     if launched.any():

@@ -18,6 +18,14 @@ Dims = tuple[tuple[int, int], ...]
 """(size, stride in bytes), outer dimensions first."""
 Given = tuple[int, Sequence[int], Sequence[int], int]
 """A tensor among a call's arguments: address of its first element, sizes, strides, bytes of an element."""
+AGAIN = (
+    "a copy changes the order of other dimensions than those that a copy has turned before; several such copies put "
+    "elements anywhere, which is work for a kernel"
+)
+MADE = (
+    "a copy lays down in another order what a kernel has written; a kernel writes a result where it belongs (with the "
+    "strides of the result), and only an argument that the call is to write takes it in another order, once"
+)
 
 
 class Order:
@@ -36,8 +44,8 @@ class Order:
             self._lengths.add((address, math.prod(size) * width))
             self._widths.setdefault(address, set()).add(width)
         self._laid: dict[int, Dims] = {}  # by base: the dimensions of what a copy has turned
-        self._results = {tuple(size) for size in results}
-        self._grown = {math.prod(size) for size in self._results}
+        self._finished: set[int] = set()  # arguments into which a copy has turned what a kernel wrote
+        self._grown = {math.prod(size) for size in results}
 
     def keeps(self, source: Descriptor, target: Descriptor, nbytes: int) -> bool:
         """Whether a copy, which is not empty, only lays a tensor down again.
@@ -45,8 +53,7 @@ class Order:
         The source is an argument of the call as it was given, or one run of memory: any of an argument's, of another
         buffer one from its beginning, as a result is. The target is all of its storage (of `nbytes`), or an argument as
         it was given or, one run, as large as it was given or as a result is. What is kept is the order of the elements,
-        or that of their addresses. Whole dimensions may change places: those of an argument, and those of something
-        with the sizes of a result.
+        or that of their addresses. Whole dimensions of an argument may change places.
         """
         width = item_bytes(source.dtype)
         taken, put = (_dims(t.size, t.stride, width) for t in (source, target))
@@ -54,9 +61,7 @@ class Order:
         onto_whole = (target.address, _merged(put)) in self._places
         natural, by_address = tuple(range(len(put))), _by_address(taken)
         begins = source.base >= space.MIDDLE or source.address == source.base
-        turns = (source.address, _unordered(taken)) in self._dims or (
-            begins and source.size in self._results and _is_run(_merged(taken, by_address))
-        )
+        turns = (source.address, _unordered(taken)) in self._dims
         for order in {natural, by_address, _by_address(put)} if turns else {natural, by_address}:
             run = _merged(put, order) if _is_run(_merged(put, order)) else None
             fills = run is not None and target.address == target.base and run[0][0] == nbytes
@@ -68,12 +73,23 @@ class Order:
                 return True
         return False
 
-    def lays(self, source: Descriptor, target: Descriptor, again: bool) -> bool:
-        """Whether a copy that may be made puts whole dimensions elsewhere, all copies before it included.
+    def lays(self, source: Descriptor, target: Descriptor, *, again: bool, made: bool) -> str:
+        """Say what is wrong with a copy that may be made after those before it; "" for nothing.
 
         Copies that turn a matrix, each time seen as another one, put elements anywhere. So what a copy has turned is
-        turned `again` only in the dimensions that it had then, or several of them as one.
+        turned `again` only in the dimensions that it had then, or several of them as one. And a kernel that changes
+        nothing would make it new: what a kernel has `made` is turned into an argument alone, which lies as the caller
+        has it, and into each once.
         """
+        if made and self.turns(source, target):
+            dims = _unordered(_dims(target.size, target.stride, item_bytes(target.dtype)))
+            if (target.address, dims) not in self._dims or target.address in self._finished:
+                return MADE
+            self._finished.add(target.address)
+        return "" if self._lays(source, target, again) else AGAIN
+
+    def _lays(self, source: Descriptor, target: Descriptor, again: bool) -> bool:
+        """Whether a copy puts whole dimensions elsewhere, all copies before it included."""
         steps = _steps(source, target)
         turns = self.turns(source, target)
         if not again:

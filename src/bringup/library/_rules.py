@@ -49,7 +49,14 @@ class Rule:
 
 
 def check_writers(tape: Tape, call: Call, room: Room, result: Any) -> None:
-    """Raise GuestFailed where no kernel wrote a result of a call that was traced, as the judge asks for."""
+    """Raise GuestFailed where no kernel wrote a result of a call that was traced, as the judge asks for.
+
+    Args:
+        tape: of the call.
+        call: which has begun with `hold`.
+        room: with its trace.
+        result: as PyTorch is to get it.
+    """
     trace = room.trace
     assert trace is not None
     answer = tape.answer
@@ -59,15 +66,11 @@ def check_writers(tape: Tape, call: Call, room: Room, result: Any) -> None:
         raise GuestFailed("it returns other tensors than it describes")
 
     def as_given(mine: Any) -> Callable[[torch.Tensor], bool]:
-        others = [host_view(one) for one in call.tensors if one is not mine]
-        return lambda copied: left_alone(host_view(mine), copied, others)
+        return lambda copied: left_alone(host_view(mine), copied, call.were())
 
     found = [(view, as_given(one)) for view, one in zip(views, tensors, strict=True)]
-    seen = {view.region for place, view in call.views() if place not in call.unread}
     after = call.views() if answer.after is None else _views(described(answer.after), answer.storages)
-    for place, view in after:
-        # What an argument that is read and written held may be brought back by copies; only the judge compares it.
-        found.append((view, (lambda _: True) if view.region in seen else as_given(call.tensors[place])))
+    found += [(view, as_given(call.tensors[place])) for place, view in after]
     odd = trace.odd([one for one in found if room.follows(one[0].region)], room.codes_of)
     if odd:
         raise GuestFailed(odd)

@@ -38,7 +38,7 @@ from bringup.library._sealed_call import Call, Template
 from bringup.library._study import NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
 from bringup.library._tapes import Begun, Room, Tape, go_on
-from bringup.library._trace import Trace
+from bringup.library._trace import Trace, base_of
 from bringup.library._witness import Witnesses
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
@@ -272,7 +272,12 @@ class SealedWrapper:
         rule = _rules.rule_of(self._overload)
         held = rule.computes and not self._beyond and not self._sealer.copies_count
         traced = held and (not tapes or bool(tapes[0].readings))
-        trace = Trace(len(call.regions), rule.moves_here(len(call.tensors))) if traced else None
+        trace = None
+        if traced:
+            given = len(call.regions)
+            moved = call.placed(lambda region: base_of(region, given)) if rule.moves_here(len(call.tensors)) else None
+            trace = Trace(given, moved)
+            call.hold()
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.seed = seed
         done = go_on(tapes, room) if tapes else None

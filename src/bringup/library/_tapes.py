@@ -145,7 +145,7 @@ class Room:
     def _follow(self, number: int, readable: Map | None) -> None:
         """Keep who writes each byte of a region that the call may write."""
         found = self.buffer(number)
-        if found is not None and (found.initialised is not None or readable is not None):
+        if found is not None:
             self._shown[number] = first_codes(found.nbytes, readable), found.initialised
 
     def follows(self, number: int) -> bool:

@@ -13,7 +13,7 @@ from bringup.device.account import Broken
 from bringup.device.checks import check_extent
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import Block, Map, codes, count_codes
-from bringup.device.order import Order
+from bringup.device.order import Given, Order
 from bringup.device.wire import Descriptor, Malformed
 from bringup.judge._provenance import MULTIPLIED, UPLOADED_RESULT
 from bringup.library.errors import GuestFailed
@@ -35,11 +35,11 @@ whether they hold what an argument holds in the same place."""
 class Trace:
     """Of one call."""
 
-    def __init__(self, given: int, moves: bool) -> None:
-        """`given`: how many regions are the arguments'; `moves`: whether moving elements is the operator."""
+    def __init__(self, given: int, moved: Sequence[Given] | None) -> None:
+        """`given`: how many regions are the arguments'; `moved`: these, where moving elements is the operator."""
         self._given = given
         self._lineage = Lineage()
-        self._order = Order(()) if moves else None
+        self._order = None if moved is None else Order(moved)
 
     def copied(self, source: View, origin: Map, target: View, block: Map) -> Map:
         """Return the codes of a copy's bytes; those of its source say that they are taken.
