@@ -24,6 +24,7 @@ def kernel_lu(w_ptr, pivots_ptr, info_ptr, batch, m, n, steps, ld, R: tl.constex
             p = tl.min(tl.where(best == top, best_at, 2147483647), axis=0)
             p = tl.where(top < 0.0, k, p)
             tl.store(pivots_ptr + b * steps + k, p + 1)
+            tl.debug_barrier()
             if p != k:
                 for q0 in range(0, n, C):
                     qcols = q0 + tl.arange(0, C)
