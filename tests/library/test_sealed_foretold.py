@@ -17,11 +17,15 @@ import bringup
 from bringup.judge.calling import CallFailed
 from bringup.library._study import NOW, SOON, Study
 from bringup.library._tape_store import TapeStore
+from bringup.library._tapes import Returned, Tape
 from bringup.library._witness import Witnesses
 from bringup.library.errors import KernelFailed
 
 PLAIN = (0.26, 0.29, 0.33, 0.37, 0.41, 0.42)
 """So many that the last one is foretold."""
+
+
+TAPE = Tape((), Returned(None, None, []), ())
 
 
 def rare(tmp_path: Path, number: float) -> Path:
@@ -60,16 +64,15 @@ def test_a_wrong_pattern_has_written_nothing(tmp_path: Path) -> None:
             x.add_(y, alpha=alpha)
             on.sealer.study.settle()
         assert on.sealer.foretold
-        before, contradict = x.cpu(), on.sealer.witnesses.contradict
+        before, agreed = x.cpu(), on.sealer.witnesses.agreed
 
-        def watched(source: str, request: Any, tape: Any, seconds: Any = None) -> str:
-            other = contradict(source, request, tape, seconds)
-            seen.append((bool(other), x.cpu().equal(before)))
-            return other
+        def watched(source: str, request: Any, tape: Any, seconds: Any = None) -> Any:
+            seen.append(x.cpu().equal(before))
+            return agreed(source, request, tape, seconds)
 
-        on.sealer.witnesses.contradict = watched  # type: ignore[method-assign]
+        on.sealer.witnesses.agreed = watched  # type: ignore[method-assign]
         x.add_(y, alpha=dense(0.43752)[0])
-        assert seen == [(True, True), (False, True)]  # of what is foretold, of what a new guest has done
+        assert seen == [True, True]  # of what is foretold, of what a new guest has done
         torch.testing.assert_close(x.cpu(), before + 7)
 
 
@@ -77,8 +80,8 @@ def test_the_same_call_is_asked_for_once(tmp_path: Path, monkeypatch: pytest.Mon
     library = make_library(tmp_path / "kernels", {"add.out": decides("alpha")})
     with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
         x = foretelling(on)
-        asked, contradict, before = [], on.sealer.witnesses.contradict, on.sealer.foretold
-        monkeypatch.setattr(on.sealer.witnesses, "contradict", lambda *given: asked.append(1) or contradict(*given))
+        asked, agreed, before = [], on.sealer.witnesses.agreed, on.sealer.foretold
+        monkeypatch.setattr(on.sealer.witnesses, "agreed", lambda *given: asked.append(1) or agreed(*given))
         (alpha,) = dense(0.43)
         for _ in range(5):
             torch.add(x, x, alpha=alpha)
@@ -105,7 +108,7 @@ def test_where_no_guest_answers_nothing_is_foretold(tmp_path: Path, monkeypatch:
         def gone(*given: Any) -> str:
             raise CallFailed("it does not answer")
 
-        monkeypatch.setattr(on.sealer.witnesses, "contradict", gone)
+        monkeypatch.setattr(on.sealer.witnesses, "agreed", gone)
         with pytest.raises(KernelFailed, match="does not answer"):
             torch.add(x, x, alpha=dense(0.43)[0])
         assert on.sealer.foretold == before
@@ -156,20 +159,20 @@ def test_a_guest_that_does_not_answer_holds_up_its_own_kernel_alone(monkeypatch:
         def __init__(self, begin: Any, kernels: Any) -> None:
             self.lock, self.source = threading.Lock(), begin.args[0]
 
-        def contradiction(self, request: Any, tape: Any, seconds: Any) -> tuple[str, None]:
+        def again(self, request: Any, tape: Any, seconds: Any) -> Any:
             if self.source == "slow":
                 free.wait()
             answered.append(self.source)
-            return "", None
+            return tape
 
         def close(self) -> None:
             pass
 
     monkeypatch.setattr("bringup.library._witness._Witness", Witness)
     witnesses: Any = Witnesses(SimpleNamespace(session=print), None)  # type: ignore[arg-type]
-    slow = threading.Thread(target=witnesses.contradict, args=("slow", {}, None), daemon=True)
+    slow = threading.Thread(target=witnesses.agreed, args=("slow", {}, TAPE), daemon=True)
     slow.start()
-    quick = threading.Thread(target=witnesses.contradict, args=("quick", {}, None), daemon=True)
+    quick = threading.Thread(target=witnesses.agreed, args=("quick", {}, TAPE), daemon=True)
     quick.start()
     quick.join(10)
     assert answered == ["quick"]

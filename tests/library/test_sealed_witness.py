@@ -149,6 +149,33 @@ def test_the_fastest_of_what_a_tuner_tries_is_kept(tmp_path: Path, tapes: Path, 
     assert choice % 2 == blocks.index(1024)
 
 
+IN_FIRST_CALLS = """
+calls = []
+kept = [triton.Config({"BLOCK": 16, "TIMES": 1}), triton.Config({"BLOCK": 1024, "TIMES": 1})]
+odd = [kept[0], triton.Config({"BLOCK": 1024, "TIMES": 3})]
+
+
+def wrapper(self, other, *, alpha=1, out):
+    calls.append(1)
+    kernel_add.configs = odd if len(calls) == 1 else kept
+    n = out.numel()
+    kernel_add[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](self, other, out, n, n)
+    return out
+"""
+
+
+def test_what_is_tried_in_first_calls_alone_does_not_run(tmp_path: Path) -> None:
+    """What the launch names is the same for all guests; what may run in its place is not."""
+    source = TUNED[: TUNED.index("def wrapper")].replace(
+        "BLOCK: tl.constexpr", "BLOCK: tl.constexpr, TIMES: tl.constexpr"
+    )
+    source = re.sub(r"configs=\[.*\], key", 'configs=[triton.Config({"BLOCK": 16, "TIMES": 1})], key', source)
+    source = source.replace("a + b, mask", "a + b * TIMES, mask") + IN_FIRST_CALLS
+    library = make_library(tmp_path / "kernels", {"add.out": source})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        right(torch.randn(50_000))
+
+
 @pytest.mark.long
 def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
     library = make_library(tmp_path / "kernels", {"add.out": ODD.replace("ODD", "len(calls) == 1")})

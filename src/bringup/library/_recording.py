@@ -49,6 +49,7 @@ from bringup.library._tapes import (
     Upload,
     View,
     read,
+    untuned,
 )
 from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
@@ -204,12 +205,12 @@ class Recorder:
         returned = Returned(reply["result"], after, numbers)
         return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.readings), self._said_bytes)
 
-    def finish(self) -> None:
-        """Do what is left. Raises GuestFailed."""
+    def finish(self, agreed: Tape) -> None:
+        """Do what is left, with no more choice than another guest has agreed to. Raises GuestFailed."""
+        self.steps[self._done :] = agreed.steps[self._done :]
         self._catch_up()
 
     def _catch_up(self) -> None:
-        self._choose()
         if self.begun is not None:
             before, self.begun = self.begun.steps, None
             if differing(before, self.steps[: len(before)]) != []:
@@ -445,6 +446,8 @@ class Recorder:
                 raise Malformed("an argument, which it may not read")
             if what.region in self._moved():
                 raise Malformed("memory into which copies or the host have brought something, which it may not read")
+        # What nobody has agreed to has no choice.
+        self.steps[self._done :] = map(untuned, self.steps[self._done :])
         self._catch_up()
         found = self.answers[len(self.readings)] if self.room is None else read(what, self.room)
         self.readings.append(Reading(len(self.steps), what, found))

@@ -39,7 +39,7 @@ from bringup.library._study import NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
 from bringup.library._tapes import Begun, Room, Tape, go_on
 from bringup.library._trace import Trace, base_of
-from bringup.library._witness import Witnesses
+from bringup.library._witness import Contradicted, Witnesses
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
 from bringup.targets import get_target
@@ -50,10 +50,6 @@ KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
 READ_BYTES = 16  # a size or a flag, with room for a second one
 READS_ARGUMENTS = ("_local_scalar_dense", "item")  # to read is what these do
 MOST_MESSAGE = 2000  # characters of a refusal
-CONTRADICTED = (
-    "in a process that has made other calls it asks for something else than in a new one: it goes by more than the "
-    "call's sizes, strides, dtypes and numbers"
-)
 LEFT_TO_PYTORCH = "work left to PyTorch"  # how a guest's device begins what it says of an operator that it has not
 
 _REFUSALS: dict[str, type[Exception]] = {
@@ -120,8 +116,8 @@ class Sealer:
             tape = self._recorded(source, request, recorder)
         finally:
             recorder.close()
-        self._agreed(source, request, tape)
-        recorder.finish()  # not before: what no witness agrees with does nothing
+        tape = self.witnesses.agreed(source, request, tape)
+        recorder.finish(tape)  # not before: what no witness agrees with does nothing
         self._waited += time.monotonic() - began
         if self._waited > TOLD_AFTER and not self._told:
             self._told = True
@@ -132,12 +128,6 @@ class Sealer:
             )
         return tape
 
-    def _agreed(self, source: str, request: dict[str, Any], tape: Tape) -> None:
-        """Raise GuestFailed where a witness does something else than a tape has."""
-        other = self.witnesses.contradict(source, request, tape)
-        if other:
-            raise GuestFailed(f"{CONTRADICTED} ({other})")
-
     def rehearse(self, source: str, template: Template, numbers: Sequence[Number]) -> Tape:
         """Return the tape of a call that is not made, with other numbers than calls had; its witness agrees.
 
@@ -146,8 +136,7 @@ class Sealer:
         request = template.request(numbers)
         recorder = Recorder(request["sizes"], request["bases"], None, self.kernels)
         tape = self._recorded(source, request, recorder, LOOK_SECONDS)
-        self._agreed(source, request, tape)
-        return tape
+        return self.witnesses.agreed(source, request, tape)
 
     def _recorded(self, source: str, request: dict[str, Any], recorder: Recorder, seconds: float | None = None) -> Tape:
         reply = self.caller.call(source, request, recorder, seconds)
@@ -236,7 +225,7 @@ class SealedWrapper:
         self._tapes: dict[Any, list[Tape]] = {}  # several where values that it reads decide
         self._moving: dict[Any, _Moving] = {}  # by what calls have but their numbers
         self._learned: dict[Any, _Learned] = {}  # by kind
-        self._agreed: dict[Any, None] = {}  # foretold calls for which a guest has been asked
+        self._agreed: dict[Any, bool] = {}  # foretold calls for which a guest has been asked; has it tried the same?
         self._readings = Readings()
         self._reads = _Reads.of(schema)
         self._beyond = reaches_beyond(schema.name)
@@ -347,7 +336,8 @@ class SealedWrapper:
             tape = learned.known.filled(call.numbers)
         except (OverflowError, struct.error):  # no number of the narrow format that the wrapper has made of it
             return None
-        if not self._agrees(call, tape):
+        agreed = self._agreed_to(call, tape)
+        if agreed is None:
             learned.pattern, learned.begun = None, True  # for good: it decides by these numbers
             self._store.drop_pattern(call.kind)
             return None
@@ -356,25 +346,23 @@ class SealedWrapper:
             learned.used = True
             self._look_ahead(call.template, call.numbers, moving.numbers)
         moving.numbers = call.numbers
-        return tape
+        return agreed
 
-    def _agrees(self, call: Call, foretold: Tape) -> bool:
-        """Whether the kernel's witness does what a pattern has; asked before anything is done, once for a call.
+    def _agreed_to(self, call: Call, foretold: Tape) -> Tape | None:
+        """What a pattern has, as far as the kernel's witness does it; asked before anything is done, once for a call.
 
         It takes two to three milliseconds, a new guest sixty.
         """
         if call.key in self._agreed:
-            return True
+            return foretold if self._agreed[call.key] else foretold.plain()
         try:
-            request = call.template.request(call.numbers)
-            if self._sealer.witnesses.contradict(self._source, request, foretold):
-                return False
-        except CallFailed:  # who ends, or gives no answer, has not agreed
-            return False
-        self._agreed[call.key] = None
+            agreed = self._sealer.witnesses.agreed(self._source, call.template.request(call.numbers), foretold)
+        except (Contradicted, CallFailed):  # who ends, or gives no answer, has not agreed
+            return None
+        self._agreed[call.key] = agreed is foretold
         if len(self._agreed) > KEPT:
             self._agreed.pop(next(iter(self._agreed)))
-        return True
+        return agreed
 
     def _prove(self, call: Call, tape: Tape) -> None:
         """Compare what a guest has done with what a pattern foretells that is not proved yet."""

@@ -8,7 +8,7 @@ this process, once or again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -374,6 +374,20 @@ class Tape:
     """What it has read; with other values it would have gone on otherwise."""
     said: int = field(default=0, compare=False)
     """Bytes that the texts of its kernels say, as the judge counts them; 0 once it was kept."""
+
+    def tried(self) -> list[list[tuple[tuple[int, int, int], str]]]:
+        """What may run in the place of each launch: grids, and kernels by their keys; nothing where nothing may."""
+        launches = [step for step in self.steps if isinstance(step, Launch)]
+        return [[(one.grid, one.named.key) for one in step.alternatives] for step in launches]
+
+    def plain(self) -> Tape:
+        """The same without alternatives: what its launches name runs."""
+        return replace(self, steps=tuple(map(untuned, self.steps))) if any(self.tried()) else self
+
+
+def untuned(step: Step) -> Step:
+    """A step without what a tuner has tried in its place."""
+    return replace(step, alternatives=(), choice=0) if isinstance(step, Launch) and step.alternatives else step
 
 
 @dataclass

@@ -30,8 +30,16 @@ KEPT = 16  # processes; who has made a call longest ago ends first
 IDLE_SECONDS = 20.0  # after which all end
 OTHERS = 12  # calls before the first one that counts
 OTHERS_SECONDS = 0.3  # that these may take
+CONTRADICTED = (
+    "in a process that has made other calls it asks for something else than in a new one: it goes by more than the "
+    "call's sizes, strides, dtypes and numbers"
+)
 Change = Callable[[dict[str, Any], random.Random], dict[str, Any] | None]
 FIRSTS: tuple[Change, ...] = (of_small_sizes, of_small_sizes, of_usual_sizes, of_other_sizes)
+
+
+class Contradicted(GuestFailed):
+    """Two guests do not do the same in one call."""
 
 
 class Witnesses:
@@ -44,19 +52,32 @@ class Witnesses:
         self._used = 0.0
         self._timer: threading.Timer | None = None
 
-    def contradict(self, source: str, request: dict[str, Any], tape: Tape, seconds: float | None = None) -> str:
-        """What a guest that has made other calls does otherwise in this one; "" for nothing.
+    def agreed(self, source: str, request: dict[str, Any], tape: Tape, seconds: float | None = None) -> Tape:
+        """Return the tape of a call as far as a guest that has made other calls has done the same.
 
-        `seconds`: what each of its calls may take. Raises CallFailed, JudgeFault.
+        What a tuner has tried it must have tried, too, in this call; else what the launches name runs.
+
+        Args:
+            source: of the kernel.
+            request: of the call.
+            tape: what another guest has asked for, or is foretold.
+            seconds: what each call of the guest may take.
+
+        Raises Contradicted, CallFailed, JudgeFault.
         """
         for last in (False, True):
             with self._of(source) as witness:
                 try:
-                    return witness.contradiction(request, tape, seconds)
+                    again = witness.again(request, tape, seconds)
                 except CallFailed:  # it has made other calls: this one need not be what ended it
                     self._drop(source, witness)
                     if last:
                         raise
+                    continue
+            other = "it fails" if again is None else first_difference(_without_frees(tape), _without_frees(again))
+            if again is None or other:
+                raise Contradicted(f"{CONTRADICTED} ({other})")
+            return tape if tape.tried() == again.tried() else tape.plain()
         raise AssertionError("unreachable")
 
     @contextlib.contextmanager
@@ -149,17 +170,16 @@ class _Witness:
         if self._session is not None:
             self._session.close()
 
-    def contradiction(self, request: dict[str, Any], tape: Tape, seconds: float | None = None) -> str:
-        """What it does otherwise than the tape has it, "" for nothing."""
+    def again(self, request: dict[str, Any], tape: Tape, seconds: float | None = None) -> Tape | None:
+        """What it does in the call, with the answers that the tape has read; None where it fails."""
         self._seconds = seconds
         if self._session is None:
             self._others(request)
         request, recorder, reply = self._call(request, tape)
         try:
-            again = recorder.tape(reply, [request["args"], request["kwargs"]]) if "result" in reply else None
+            return recorder.tape(reply, [request["args"], request["kwargs"]]) if "result" in reply else None
         except GuestFailed:
-            again = None
-        return "it fails" if again is None else first_difference(_without_frees(tape), _without_frees(again))
+            return None
 
     def _others(self, request: dict[str, Any]) -> None:
         """Make calls of other sizes, of which nobody asks what comes; of the same ones where these end the process.
