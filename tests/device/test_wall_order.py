@@ -133,15 +133,17 @@ def test_it_is_turned_into_an_argument_as_that_lies_and_once() -> None:
     made, put = tensor(OTHER, (6, 4), (4, 1)), TURNED
     order = order_of(X, put, results=((6, 4),))
     assert order.keeps(made, put, 96)
-    assert [order.lays(made, put, again=False, made=True) for _ in range(2)] == ["", MADE]
-    assert order.lays(made, tensor(OTHER << 1, (6, 4), (4, 1)), again=False, made=True) == ""
+    for target, odd in ((put, ""), (tensor(OTHER << 1, (6, 4), (4, 1)), ""), (put, MADE)):
+        order.laid(made, target, again=False, made=True)
+        assert order.odd == odd
 
 
 def test_an_argument_that_a_kernel_has_written_is_turned_no_more() -> None:
     order, buffer = order_of(TURNED), tensor(OTHER, (6, 4), (4, 1))
     assert order.keeps(TURNED, buffer, 96)
-    assert order.lays(TURNED, buffer, again=False, made=False) == ""
-    assert order.lays(TURNED, buffer, again=False, made=True) == MADE
+    for made in (False, True):
+        order.laid(TURNED, buffer, again=False, made=made)
+        assert order.odd == (MADE if made else "")
 
 
 def test_a_run_of_what_kernels_wrote_begins_at_its_beginning() -> None:

@@ -60,6 +60,43 @@ def test_copies_do_not_flip(tmp_path: Path, n: int) -> None:
             flipped(tmp_path, body, n)
 
 
+def test_views_do_not_flip_either(tmp_path: Path) -> None:
+    body = "out = torch.empty(154)[77:]\n        kernel_flip[(2,)](x, out, n, BLOCK=64)"
+    with pytest.raises(KernelFailed, match="picks its elements"):
+        flipped(tmp_path, body.replace("154", "154, device=x.device"), 77)
+
+
+POOL = """
+@triton.jit
+def kernel_same(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+def wrapper(
+    self, kernel_size, stride, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out
+):
+    n, step = out.numel(), stride[0]
+    x = torch.empty_like(out)
+    x.copy_(self[..., ::step, ::step])
+    kernel_same[(triton.cdiv(n, 64),)](x, out, n, BLOCK=64)
+    return out
+"""
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_copies_do_not_pick_where_that_is_all_that_a_call_does(tmp_path: Path, step: int) -> None:
+    """PyTorch is asked, whatever the operator does in other calls."""
+    library = make_library(tmp_path / "kernels", {"avg_pool2d.out": POOL})
+    x = torch.randn(1, 2, 6, 6)
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        if step == 2:
+            with pytest.raises(KernelFailed, match="work for a kernel"):
+                torch.nn.functional.avg_pool2d(x.to("vpe"), 1, 2)
+        else:
+            assert torch.equal(torch.nn.functional.avg_pool2d(x.to("vpe"), 1, 1).cpu(), x)
+
+
 def test_a_result_may_be_laid_down_again(tmp_path: Path) -> None:
     body = "made = torch.empty_like(x)\n        kernel_flip[(2,)](x, made, n, BLOCK=64)\n        out.copy_(made)"
     flipped(tmp_path, body, 77)

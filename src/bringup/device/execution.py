@@ -266,6 +266,8 @@ class Execution:
         if writers.size:
             block.brought = block.brought or origin.brought or origin.owner == "input"
         found = carried(self.lineage, self.order, source, origin, target, block, writers)
+        if self.order is not None and self.order.odd:
+            raise Broken(COPIES, self.order.odd)
         mine[...] = 0 if moved else found
 
     def _upload(self, body: memoryview) -> None:

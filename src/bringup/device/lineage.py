@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from bringup.device.account import COPIES, Broken
 from bringup.device.checks import check_extent, item_bytes, repeats
 from bringup.device.memory import WRITER, Block, Map, codes
 from bringup.device.order import Order
@@ -41,13 +40,11 @@ def carried(
         block: into which it is copied.
         writers: codes of the source's bytes, shared with the map.
 
-    Raises Broken for a copy that turns what was turned before, as something else, or what a kernel wrote.
+    `order` notes a copy that turns what was turned before, as something else, or what a kernel wrote.
     """
     launched = (writers & WRITER) == LAUNCHED
     if order is not None and writers.size:
-        odd = order.lays(source, target, again=bool((writers & TURNED).any()), made=bool(launched.any()))
-        if odd:
-            raise Broken(COPIES, odd)
+        order.laid(source, target, again=bool((writers & TURNED).any()), made=bool(launched.any()))
     found: Map = np.where(writers != 0, writers & ~np.uint8(TAKEN) | COPIED, 0).astype(np.uint8)
     # Bytes that a copy takes more than once come to be more than kernels wrote.
     if launched.any():

@@ -44,6 +44,8 @@ class Order:
             self._lengths.add((address, math.prod(size) * width))
             self._widths.setdefault(address, set()).add(width)
         self._laid: dict[int, Dims] = {}  # by base: the dimensions of what a copy has turned
+        self.odd = ""
+        """What was wrong first with the copies so far, one after the other."""
         self._finished: set[int] = set()  # arguments into which a copy has turned what a kernel wrote
         self._grown = {math.prod(size) for size in results}
 
@@ -73,8 +75,8 @@ class Order:
                 return True
         return False
 
-    def lays(self, source: Descriptor, target: Descriptor, *, again: bool, made: bool) -> str:
-        """Say what is wrong with a copy that may be made after those before it; "" for nothing.
+    def laid(self, source: Descriptor, target: Descriptor, *, again: bool, made: bool) -> None:
+        """Note a copy in `odd` that may not be made after those before it.
 
         Copies that turn a matrix, each time seen as another one, put elements anywhere. So what a copy has turned is
         turned `again` only in the dimensions that it had then, or several of them as one. And a kernel that changes
@@ -84,9 +86,10 @@ class Order:
         if made and self.turns(source, target):
             dims = _unordered(_dims(target.size, target.stride, item_bytes(target.dtype)))
             if (target.address, dims) not in self._dims or target.address in self._finished:
-                return MADE
+                self.odd = self.odd or MADE
             self._finished.add(target.address)
-        return "" if self._lays(source, target, again) else AGAIN
+        if not self._lays(source, target, again):
+            self.odd = self.odd or AGAIN
 
     def _lays(self, source: Descriptor, target: Descriptor, again: bool) -> bool:
         """Whether a copy puts whole dimensions elsewhere, all copies before it included."""

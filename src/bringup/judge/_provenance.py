@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 GUARD = "provenance"
 UPLOADED_RESULT = "bytes of the result were made on the host and copied to the device"
+PICKED = (
+    "a view picks its elements from a larger buffer, or shifts them in it, which is work for a kernel; a result fills "
+    "its memory from the beginning, in any order of dimensions"
+)
 MULTIPLIED = "copies have multiplied what a kernel wrote; it must write the whole result"
 
 
@@ -40,12 +44,9 @@ def provenance(
         found = _one(case, path, tensor, codes, mask, one["t"] < case.storages)
         if found is not None:
             return found
-    if case.in_order and (odd := _picked(case, names, results)):
-        text = (
-            f"{odd}: a view picks its elements from a larger buffer, or shifts them in it, which is work for a kernel; "
-            "a result fills its memory from the beginning, in any order of dimensions"
-        )
-        return cheated(GUARD, text)
+    # Without bounds on what may be read the operator speaks of memory: gaps of an argument are its result's.
+    if case.in_order and case.readable is not None and (odd := picked(results, case.storages)) is not None:
+        return cheated(GUARD, f"{names[odd]}: {PICKED}")
     for number, (path, by) in enumerate(zip(names[len(results) :], writers[len(results) :], strict=True)):
         # What it held looks like the right result where both are NaN, say.
         if str(INPUT) in by and case.must_write(number):
@@ -53,23 +54,25 @@ def provenance(
     return None
 
 
-def _picked(case: CaseJudge, names: list[str], results: list[dict[str, Any]]) -> str:
-    """The first result that leaves out elements of its own memory, or begins behind its beginning; "" for none.
+def picked(results: Sequence[dict[str, Any]], storages: int) -> int | None:
+    """Return which result leaves out elements of its own memory first, or begins behind its beginning; None for none.
 
     Several that share a memory may each begin somewhere in it.
+
+    Args:
+        results: as a guest has described them, with the memory that each is on.
+        storages: how many of these are the arguments'.
     """
-    if case.readable is None:
-        return ""  # the operator speaks of memory: gaps of an argument are its result's
     shared = Counter(one["t"] for one in results)
-    for path, one in zip(names, results, strict=False):
-        if one["t"] < case.storages or 0 in one["shape"]:
+    for place, one in enumerate(results):
+        if one["t"] < storages or 0 in one["shape"]:
             continue
         dims = sorted((stride, size) for size, stride in zip(one["shape"], one["stride"], strict=True) if size > 1)
         reach = list(itertools.accumulate((size for _, size in dims), operator.mul, initial=1))
         dense = all(stride == before for (stride, _), before in zip(dims, reach, strict=False))
         if not dense or (one["offset"] and shared[one["t"]] == 1):
-            return path
-    return ""
+            return place
+    return None
 
 
 def _one(

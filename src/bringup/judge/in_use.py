@@ -34,6 +34,10 @@ class Call:
         """Use `call_of`."""
         self._case = case
 
+    def rearranges(self) -> bool:
+        """Whether it only moves elements, whatever the overload does in others. Raises what the reference raises."""
+        return self._case.rearranges
+
     def expect(self) -> None:
         """Compute the reference. Raises what that raises."""
         self._case.expected(self._case.inputs)

@@ -10,7 +10,6 @@ less often, and which is drawn, so that no count of calls tells.
 from __future__ import annotations
 
 import functools
-import os
 import random
 import threading
 from collections import Counter
@@ -18,13 +17,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from bringup.library._call import signature, tensors_in
+from bringup.library._hosted import LEAST_BYTES, SHARE, Storages, hosted, on_host
 from bringup.library.errors import WrongResult
 from bringup.library.schemas import Schema, operator
 
-LEAST_BYTES, SHARE = 256 << 20, 0.2  # of a call's arguments, and of free memory: larger calls are not compared
 ALIGNED = 128  # bytes: what an address is told apart by, as where kernels are sealed
 KINDS = 1 << 16  # that are remembered of a kernel
 NUMBERS = 8  # of which each is compared once, where calls of a kind differ in their numbers
@@ -67,9 +65,9 @@ class FirstUses:
         if made is None:  # a kept call: its results are in its arguments
             outs = [value for value, p in zip(values, schema.parameters, strict=True) if p.written and p.keyword_only]
             made = outs[0] if len(outs) == 1 else tuple(outs) or None
-        storages: dict[int, torch.UntypedStorage] = {}  # of both: a result that shares memory with an argument shows
-        after = _split(schema, [pytree.tree_map(lambda value: _host(value, storages), value) for value in values])
-        told = pytree.tree_map(lambda value: _host(value, storages), made)
+        storages: Storages = {}  # of both: a result that shares memory with an argument shows
+        after = _split(schema, [on_host(value, storages) for value in values])
+        told = on_host(made, storages)
         try:
             _apart(call.expect)
         except Exception:  # whatever PyTorch's own kernel raises of what this one has taken
@@ -165,16 +163,8 @@ def _places(values: Sequence[Any]) -> tuple[Any, ...]:
 
 def _copied(schema: Schema, values: Sequence[Any]) -> tuple[Any, Any]:
     """Positional and keyword arguments of a call with copies of their tensors on the host; None for much memory."""
-    given = {
-        tensor.untyped_storage()._cdata: tensor.untyped_storage().nbytes()
-        for tensor in tensors_in(values)
-        if tensor.layout is torch.strided
-    }
-    nbytes = sum(given.values())
-    if nbytes > LEAST_BYTES and nbytes > SHARE * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
-        return None, None
-    storages: dict[int, torch.UntypedStorage] = {}
-    return _split(schema, [pytree.tree_map(lambda value: _host(value, storages), value) for value in values])
+    copies = hosted(values)
+    return (None, None) if copies is None else _split(schema, copies)
 
 
 def _split(schema: Schema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -184,32 +174,3 @@ def _split(schema: Schema, values: Sequence[Any]) -> tuple[list[Any], dict[str, 
     kwargs = {parameter.name: value for parameter, value in named if parameter.keyword_only}
     kwargs.pop("generator", None)
     return args, kwargs
-
-
-def _host(value: Any, storages: dict[int, torch.UntypedStorage]) -> Any:
-    """A tensor's copy on the host, with the same strides and shared memory; the host in place of a device."""
-    if isinstance(value, torch.device):
-        return torch.device("cpu")
-    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.is_quantized:
-        return value
-    source = value.untyped_storage()
-    if source._cdata not in storages:
-        storages[source._cdata] = _bytes(value).untyped_storage()
-    empty = torch.empty(0, dtype=value.dtype, device="cpu")
-    copy = empty.set_(storages[source._cdata], value.storage_offset(), value.size(), value.stride())
-    if value.is_conj():
-        copy = copy.conj()
-    return torch._neg_view(copy) if value.is_neg() else copy
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy of all of a tensor's memory on the host."""
-    from bringup.vpe.device import tensors
-
-    source = tensor.untyped_storage()
-    if tensors.is_device_tensor(tensor):
-        whole = tensors.make_tensor(source, 0, (source.nbytes(),), (1,), torch.uint8)
-        view: torch.Tensor = tensors.host_view(whole)
-        return view.clone()
-    flat = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    return flat.set_(source, 0, (source.nbytes(),), (1,)).cpu().clone()

@@ -18,11 +18,11 @@ from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_
 from bringup.device.memory import layout_numbers, pieces
 from bringup.device.order import Order
 from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS, UPLOADED_PER_NUMBER, numbers_of
-from bringup.judge._provenance import left_alone
+from bringup.judge._provenance import PICKED, left_alone, picked
 from bringup.library._call import tensors_in
 from bringup.library._sealed_call import Call, described
 from bringup.library._tapes import Copy, Launch, Room, Tape, Upload, View
-from bringup.library._trace import base_of, descriptor
+from bringup.library._trace import Trace, base_of, descriptor
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import host_view
 
@@ -85,7 +85,10 @@ def _views(told: Iterable[dict[str, Any]], storages: Sequence[int]) -> Iterator[
             yield place, View(storages[one["t"]], int(one["offset"]) * dtype.itemsize, dtype, size, stride)
 
 
-def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]], *, draws: bool) -> None:
+def check(
+    overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]], trace: Trace | None,
+    rearranges: Callable[[], bool], *, draws: bool,
+) -> None:  # fmt: skip
     """Raise GuestFailed where a tape breaks a rule.
 
     Args:
@@ -93,6 +96,8 @@ def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]],
         tape: of the call.
         call: as it was told.
         sizes: of the results.
+        trace: of the call; None where copies may make a result.
+        rearranges: says whether this call only moves elements, whatever the overload does in others.
         draws: whether it draws random numbers, of which the host knows nothing.
     """
     numbers = numbers_of(call.given) + sum(2 * tensor.dim() + 1 for tensor in call.tensors)
@@ -106,14 +111,23 @@ def check(overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]],
         _account(tape).check_host_bytes(allowance)
     except Broken as broken:
         raise GuestFailed(str(broken)) from None
-    copies = [step for step in tape.steps if isinstance(step, Copy) and not _grows(step, tape)]
-    if copies and rule_of(overload).moves_here(len(call.tensors)):
-        given = len(call.regions)
-        order = Order(call.placed(lambda region: base_of(region, given)), sizes)
-        for step in copies:
-            source, target = descriptor(step.source, given), descriptor(step.target, given)
-            if not order.keeps(source, target, tape.sizes[step.target.region]):
-                raise GuestFailed(MOVED)
+    if trace is not None:
+        odd = MOVED if _moved(tape, call, sizes) else trace.disorder
+        if picked(list(described(tape.answer.result)), len(call.regions)) is not None:
+            odd = odd or PICKED
+        if odd and (rule_of(overload).moves_here(len(call.tensors)) or rearranges()):
+            raise GuestFailed(odd)
+
+
+def _moved(tape: Tape, call: Call, sizes: Sequence[Sequence[int]]) -> bool:
+    """Whether a copy does more than to lay a tensor down again."""
+    given = len(call.regions)
+    order = Order(call.placed(lambda region: base_of(region, given)), sizes)
+    return any(
+        not order.keeps(descriptor(step.source, given), descriptor(step.target, given), tape.sizes[step.target.region])
+        for step in tape.steps
+        if isinstance(step, Copy) and not _grows(step, tape) and 0 not in step.source.size
+    )
 
 
 def _account(tape: Tape) -> Account:

@@ -32,6 +32,7 @@ from bringup.judge.readings import Readings
 from bringup.library import _rules
 from bringup.library._call import tensors_in
 from bringup.library._clock import Clock
+from bringup.library._hosted import hosted
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, drawn, successors
 from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
@@ -264,8 +265,7 @@ class SealedWrapper:
         trace = None
         if traced:
             given = len(call.regions)
-            moved = call.placed(lambda region: base_of(region, given)) if rule.moves_here(len(call.tensors)) else None
-            trace = Trace(given, moved)
+            trace = Trace(given, call.placed(lambda region: base_of(region, given)))
             call.hold()
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.seed = seed
@@ -278,7 +278,8 @@ class SealedWrapper:
                 self._check_readings(tape, result, call.given)
             if not kept:
                 sizes = [tensor.shape for tensor in tensors_in([result])]
-                _rules.check(self._overload, tape, call, sizes, draws=seed is not None)
+                rearranges = functools.partial(self._rearranges, call)
+                _rules.check(self._overload, tape, call, sizes, trace, rearranges, draws=seed is not None)
                 if trace is not None:
                     _rules.check_writers(tape, call, room, result)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
@@ -289,6 +290,21 @@ class SealedWrapper:
             self._keep(call, tape)
             self._store.keep(call.key, tape)
         return result
+
+    def _rearranges(self, call: Call) -> bool:
+        """Whether a call only moves elements, as the judge asks PyTorch; False where nobody can say."""
+        from bringup.judge import in_use
+
+        args, kwargs = call.given
+        values = hosted([*args, *kwargs.values()])
+        if values is None or self._draws:
+            return False
+        names = dict(zip(kwargs, values[len(args) :], strict=True))
+        try:
+            asked = in_use.call_of(self._overload, operator(self._overload), values[: len(args)], names)
+            return asked is not None and asked.rearranges()
+        except Exception:  # whatever PyTorch raises of what the wrapper has taken
+            return False
 
     def _check_readings(self, tape: Tape, result: Any, arguments: Any) -> None:
         """Raise GuestFailed where the host has read more than sizes of the result and a flag, as the judge does."""

@@ -119,7 +119,7 @@ class Call:
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         """Raises GuestFailed for arguments that no sealed kernel can take. Names are told in the judge's order."""
         kwargs = dict(sorted(kwargs.items()))
-        self.given = [args, kwargs]
+        self.given: list[Any] = [args, kwargs]
         self.tensors: list[Any] = []
         self._collect(args)
         self._named: dict[str, range] = {}

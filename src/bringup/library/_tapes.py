@@ -165,7 +165,8 @@ class Room:
         if self.trace is not None:
             number = len(self.regions) - 1
             found = self.buffer(number)
-            self._follow(number, None if found is None else found.initialised)  # nobody has written a byte of it
+            if found is not None:  # nobody has written a byte of it; zeros take no memory before they are written
+                self._shown[number] = np.zeros(found.nbytes, np.uint8), found.initialised
 
     def freed(self, number: int) -> None:
         """It needs a region no more."""

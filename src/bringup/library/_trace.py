@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from bringup.device import space
-from bringup.device.account import Broken
 from bringup.device.checks import check_extent
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import Block, Map, codes, count_codes
@@ -35,11 +34,16 @@ whether they hold what an argument holds in the same place."""
 class Trace:
     """Of one call."""
 
-    def __init__(self, given: int, moved: Sequence[Given] | None) -> None:
-        """`given`: how many regions are the arguments'; `moved`: these, where moving elements is the operator."""
+    def __init__(self, given: int, arguments: Iterable[Given]) -> None:
+        """`given`: how many regions are the `arguments`', which lie as `descriptor` says."""
         self._given = given
         self._lineage = Lineage()
-        self._order = None if moved is None else Order(moved)
+        self._order = Order(arguments)
+
+    @property
+    def disorder(self) -> str:
+        """What is wrong with its copies, one after the other, if the call only moves elements; "" for nothing."""
+        return self._order.odd
 
     def copied(self, source: View, origin: Map, target: View, block: Map) -> Map:
         """Return the codes of a copy's bytes; those of its source say that they are taken.
@@ -56,8 +60,8 @@ class Trace:
                 self._block(target.region, block),
                 codes(origin, *source.bytes()),
             )
-        except (Broken, Malformed) as error:
-            raise GuestFailed(f"its copies: {error}" if isinstance(error, Malformed) else str(error)) from None
+        except Malformed as error:
+            raise GuestFailed(f"its copies: {error}") from None
 
     def freed(self, region: int) -> None:
         """Forget a region."""
