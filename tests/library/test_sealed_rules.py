@@ -113,6 +113,40 @@ def test_the_host_makes_few_numbers(tmp_path: Path, steps: int, right: bool) -> 
                 torch.linspace(0, 1, steps, device="vpe")
 
 
+TABLE = """
+@triton.autotune(configs=[], key=["n"])
+@triton.jit
+def kernel_table(out_ptr, n, start, step, TABLE: tl.constexpr, JUNK: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    y = start + i.to(tl.float32) * step
+    for turn in range(0, JUNK):
+        y = y * 1.0000001
+    for at in tl.static_range(len(TABLE)):
+        y = tl.where(i == at, TABLE[at], y)
+    tl.store(out_ptr + i, y, mask=i < n)
+
+
+def wrapper(start, end, steps, *, out):
+    out.resize_([steps])
+    step = (end - start) / (steps - 1)
+    table = tuple(start + step * at for at in range(steps)) if steps > 100 else (start,)
+    kernel_table.configs = [triton.Config({"TABLE": (), "JUNK": 3000}), triton.Config({"TABLE": table, "JUNK": 0})]
+    kernel_table[(1,)](out, steps, start, step, BLOCK=256)
+    return out
+"""
+
+
+@pytest.mark.parametrize("steps", [40, 180])
+def test_what_a_tuner_tries_says_as_much_as_what_runs(tmp_path: Path, steps: int) -> None:
+    library = make_library(tmp_path / "kernels", {"linspace.out": TABLE})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        if steps == 180:
+            with pytest.raises(KernelFailed, match="the host made"):
+                torch.linspace(0.25, 3.5, steps, device="vpe")
+        else:
+            torch.linspace(0.25, 3.5, steps, device="vpe")
+
+
 NONSENSE = """
 @triton.jit
 def kernel_flip(x_ptr, out_ptr, n, BLOCK: tl.constexpr):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 import os
+import random
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bringup.device import frames, space
 from bringup.device.sharing import beside_others
+from bringup.device.timing import MOST
 from bringup.judge import _codec
 from bringup.judge._case import Asked, CaseJudge, tape_name
 from bringup.judge._device import DeviceFault, DeviceLost
@@ -33,6 +34,12 @@ TOUCHED = re.compile(r"^device memory touched by the host: (0x[0-9a-f]+)$", re.M
 GRACE_SECONDS = 0.5  # between a call's time limit, when the worker prints where it is, and its end
 
 
+def _turns(chance: random.Random) -> Iterator[int]:
+    """Numbers of alternatives, each as often as the others: those that use chooses among, and no others."""
+    while True:
+        yield from chance.sample(range(MOST), MOST)
+
+
 class Exchange:
     """The guest of one candidate, started where there is none, and the device of its referee."""
 
@@ -48,7 +55,7 @@ class Exchange:
         self.phases = Phases()
         self.runner: Guest | None = None
         self._reads = bool(read_allowance(job.operator).nbytes)
-        self._choices = itertools.count()  # which of a launch's alternatives runs: each has its turn
+        self._choices = _turns(random.Random(job.fresh_seed))  # which of a launch's alternatives runs
         self.latest = Asked()
         self.reply: dict[str, Any] = {}  # the guest's latest
         self.reached = space.MIDDLE  # up to where the inputs of this guest's calls lay

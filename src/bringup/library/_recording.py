@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -157,8 +157,6 @@ class Recorder:
         self._choice: int | None = None
         self._tried_seconds = 0.0
         self._asked_bytes = 0  # of requests for kernels
-        self._used: set[int] = set()
-        self._texts, self._said_bytes = Texts(), 0
         self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
         self.sizes = list(self.given)
         self._returned = False
@@ -203,7 +201,9 @@ class Recorder:
                 self.kernels.compiled(known.tried)
         after = None if reply["after"] == asked else reply["after"]
         returned = Returned(reply["result"], after, numbers)
-        return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.readings), self._said_bytes)
+        # What runs may be what the launches name, or what was chosen.
+        said = max(self._said(launches), self._said(step.chosen for step in launches))
+        return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.readings), said)
 
     def finish(self, agreed: Tape) -> None:
         """Do what is left, with no more choice than another guest has agreed to. Raises GuestFailed."""
@@ -325,7 +325,6 @@ class Recorder:
                 self.steps.append(Upload(self._view(target), bytearray(body[at:])))
         elif command is Command.LAUNCH:
             made = self._launch(body)
-            self._said(LAUNCH.unpack_from(body)[0])
             self._asked.pop(LAUNCH.unpack_from(body)[0], None)
             self.steps.append(self._with_alternatives(made, self._trials.alternatives(body, self.launchers)))
 
@@ -390,13 +389,14 @@ class Recorder:
         first, second, third = grid
         return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers))
 
-    def _said(self, number: int) -> None:
-        """Count what the text of a kernel says with its first launch."""
-        if number not in self._used:
-            self._used.add(number)
-            launcher = self.launchers[number]
-            self._said_bytes += CONSTANT_BYTES * launcher.said[0]
-            self._said_bytes += self._texts.add(launcher.named.key, launcher.said[1])
+    def _said(self, ones: Iterable[Launch | Alternative]) -> int:
+        """Bytes that the texts of kernels say which run one after the other, each with its first launch."""
+        known = {launcher.named.key: launcher.said for launcher in self.launchers.values()}
+        texts, said = Texts(), 0
+        for key in dict.fromkeys(one.named.key for one in ones):
+            constants, text = known[key]
+            said += CONSTANT_BYTES * constants + texts.add(key, text)
+        return said
 
     def _with_alternatives(self, made: Launch, choices: list[Choice]) -> Launch:
         """A launch with what a tuner has tried in its place."""
