@@ -4,8 +4,8 @@ A guest that knows how long something takes knows more than its call says. So ea
 told, wherever it runs; a tuner that asks Triton for a choice gets its first configuration that compiles. When it then
 launches that one, the launches that it has tried with the same arguments are alternatives: kernels with arguments of
 the same kinds and names, the first `MOST` of them. The device runs whichever it likes, one number for all launches of a
-call: in the judge each number in its turn, all alike often and no others, so that all that can run in use is judged; in use, and where times are
-taken, the one that is fastest for the whole call.
+call: in the judge each number in its turn, alike often and no others, so that all that can run in use is judged; in
+use, and where times are taken, the one that is fastest for the whole call.
 """
 
 from __future__ import annotations
