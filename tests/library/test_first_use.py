@@ -187,3 +187,29 @@ def test_random_numbers_are_those_of_the_seed(tmp_path: Path, made: str, words: 
         else:
             x.uniform_()
             assert on.first_uses.compared == 1
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_what_another_thread_writes_meanwhile_is_no_mistake_of_a_sealed_kernel(tmp_path: Path, sealed: bool) -> None:
+    from bringup.library._first_use import MEANWHILE, FirstUses
+    from bringup.library.errors import WrongResult
+    from bringup.library.schemas import schema_of
+    from bringup.vpe.device import host_view
+
+    with bringup.enable(library_of(tmp_path / "kernels", add_out=ADD), device="vpe:permissive", sealed=sealed):
+        uses = FirstUses("vpe:permissive", sealed=sealed)
+        x, out = torch.ones(5).to("vpe"), torch.empty(5, device="vpe")
+
+        def compute(of: Any) -> None:
+            host_view(out).copy_(host_view(of) + 1)
+            host_view(of).add_(1)
+
+        values = [x, torch.ones(5).to("vpe"), 1, out]
+        if sealed:
+            uses.made(schema_of("add.out"), values, lambda: compute(x))
+            assert (uses.left_out[MEANWHILE], uses.compared) == (1, 0)
+        else:
+            with pytest.raises(WrongResult, match="changed"):
+                uses.made(schema_of("add.out"), values, lambda: compute(x))
+        with pytest.raises(WrongResult):  # what it writes itself counts
+            uses.made(schema_of("add.out"), [out, x, 1, out], lambda: compute(out))

@@ -78,6 +78,11 @@ class Launcher:
     kinds: tuple[str, ...]
     constants: dict[str, Any]
 
+    @property
+    def name(self) -> str:
+        """Of its function."""
+        return self.kernel.name
+
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of what the compiler saw."""

@@ -4,8 +4,8 @@ A guest that knows how long something takes knows more than its call says. So ea
 told, wherever it runs; a tuner that asks Triton for a choice gets its first configuration that compiles. When it then
 launches that one, the launches that it has tried with the same arguments are alternatives: kernels with arguments of
 the same kinds and names, the first `MOST` of them. The device runs whichever it likes, one number for all launches of a
-call: in the judge each number in its turn, alike often and no others, so that all that can run in use is judged; in
-use, and where times are taken, the one that is fastest for the whole call.
+call, up to as many as the launch with most has: in the judge each call is made with each of these numbers, so that all
+that can run in use is judged; in use, and where times are taken, the one that is fastest for the whole call.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ TRIAL_MODE: dict[str, Any] = {
 
 class Launchable(Protocol):
     """A kernel as one guest launches it."""
+
+    @property
+    def name(self) -> str:
+        """Of its function: another function is no other configuration of it."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -91,7 +95,7 @@ class Trials:
         return self.count <= MOST_TRIALS
 
     def alternatives(self, body: bytes | memoryview, launchers: Mapping[int, Launchable]) -> list[Choice]:
-        """Return what may be run in the place of a launch, itself among it, as it was tried; empty for nothing else.
+        """Return what may be run in the place of a launch, itself first, then as it was tried; empty for nothing else.
 
         `launchers`: kernels by their numbers.
         """
@@ -100,20 +104,22 @@ class Trials:
         asked = _choice(bytes(body), 0.0)
         own = launchers.get(asked.kernel)
         known = self._known.get(bytes(body[LAUNCH.size :]), [])
-        alike = [one for one in known if own is not None and _alike(own, launchers.get(one.kernel))][:MOST]
-        tried = any((one.kernel, one.grid) == (asked.kernel, asked.grid) for one in alike)
-        return alike if tried and len(alike) > 1 else []
+        alike = [one for one in known if own is not None and _alike(own, launchers.get(one.kernel))]
+        alike.sort(key=lambda one: (one.kernel, one.grid) != (asked.kernel, asked.grid))
+        tried = bool(alike) and (alike[0].kernel, alike[0].grid) == (asked.kernel, asked.grid)
+        return alike[:MOST] if tried and len(alike) > 1 else []
 
 
 def fastest(launches: Iterable[Sequence[float]]) -> int:
     """Return the number that is fastest for a call, of launches that took so many seconds each by alternative."""
     known = [seconds for seconds in launches if seconds]
-    totals = [sum(seconds[number % len(seconds)] for seconds in known) for number in range(MOST)]
+    numbers = range(max(map(len, known), default=1))
+    totals = [sum(seconds[number % len(seconds)] for seconds in known) for number in numbers]
     return totals.index(min(totals))
 
 
 def _alike(one: Launchable, other: Launchable | None) -> bool:
-    return other is not None and (one.names, one.kinds) == (other.names, other.kinds)
+    return other is not None and (one.name, one.names, one.kinds) == (other.name, other.names, other.kinds)
 
 
 def _choice(body: bytes, seconds: float) -> Choice:

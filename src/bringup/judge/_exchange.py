@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import operator
 import os
-import random
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bringup.device import frames, space
 from bringup.device.sharing import beside_others
-from bringup.device.timing import MOST
 from bringup.judge import _codec
 from bringup.judge._case import Asked, CaseJudge, tape_name
 from bringup.judge._device import DeviceFault, DeviceLost
@@ -34,12 +32,6 @@ TOUCHED = re.compile(r"^device memory touched by the host: (0x[0-9a-f]+)$", re.M
 GRACE_SECONDS = 0.5  # between a call's time limit, when the worker prints where it is, and its end
 
 
-def _turns(chance: random.Random) -> Iterator[int]:
-    """Numbers of alternatives, each as often as the others: those that use chooses among, and no others."""
-    while True:
-        yield from chance.sample(range(MOST), MOST)
-
-
 class Exchange:
     """The guest of one candidate, started where there is none, and the device of its referee."""
 
@@ -55,7 +47,6 @@ class Exchange:
         self.phases = Phases()
         self.runner: Guest | None = None
         self._reads = bool(read_allowance(job.operator).nbytes)
-        self._choices = _turns(random.Random(job.fresh_seed))  # which of a launch's alternatives runs
         self.latest = Asked()
         self.reply: dict[str, Any] = {}  # the guest's latest
         self.reached = space.MIDDLE  # up to where the inputs of this guest's calls lay
@@ -72,8 +63,23 @@ class Exchange:
     def call(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
         """Have a guest call the wrapper, and decide what came of it; what was lost is started anew the next time.
 
-        Where the call has no result in time, and its processes waited for a processor, it is made once more.
+        Where the call has no result in time, and its processes waited for a processor, it is made once more. Where
+        others may run in the place of what it launches, it is made with each of them: all must be right, unless the
+        mode says which runs (`choice`).
         """
+        outcome = self._made(case, {"choice": 0, **mode})
+        if "choice" in mode:
+            return outcome
+        latest, reply = self.latest, self.reply
+        others = {name: value for name, value in mode.items() if name not in ("tape", "timed")}
+        for number in range(1, latest.alternatives if outcome.kind == "passed" else 1):
+            other = self._made(case, {**others, "choice": number})
+            if other.kind != "passed":
+                return other
+        self.latest, self.reply = latest, reply
+        return outcome
+
+    def _made(self, case: CaseJudge, mode: dict[str, Any]) -> Outcome:
         self.waiting = None
         outcome = self._call(case, mode)
         if outcome.kind == "timed_out" and self.starved and time.monotonic() < self.deadline:
@@ -92,7 +98,7 @@ class Exchange:
             if self.runner is None:
                 with self.phases("start"):
                     self._start()
-            mode = {"choice": next(self._choices), **self.mode(case), **mode}
+            mode = {**self.mode(case), **mode}
             with self.phases("calls"):
                 outcome = self._exchange(case, mode, request, payloads, seconds)
         except DeviceLost as lost:

@@ -121,6 +121,11 @@ class _Launcher:
     tried: dict[str, Any] | None
     """The request for one that was asked for while something was timed: then it is this guest's alone."""
 
+    @property
+    def name(self) -> str:
+        """Of its function."""
+        return str(self.named.name)
+
 
 @dataclass
 class Recorder:

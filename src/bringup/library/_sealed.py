@@ -137,7 +137,7 @@ class Sealer:
         request = template.request(numbers)
         recorder = Recorder(request["sizes"], request["bases"], None, self.kernels)
         tape = self._recorded(source, request, recorder, LOOK_SECONDS)
-        return self.witnesses.agreed(source, request, tape)
+        return self.witnesses.agreed(source, request, tape.plain())  # what calls have chosen is no pattern
 
     def _recorded(self, source: str, request: dict[str, Any], recorder: Recorder, seconds: float | None = None) -> Tape:
         reply = self.caller.call(source, request, recorder, seconds)

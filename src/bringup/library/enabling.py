@@ -249,7 +249,7 @@ class Enabled:
         if checked:
             from bringup.library._first_use import FirstUses
 
-            self.first_uses = FirstUses(device.target)
+            self.first_uses = FirstUses(device.target, sealed=bool(sealed))
         self.sealer: Any = None
         """Where wrappers run, if not in this process."""
         if sealed:
