@@ -11,6 +11,7 @@ import torch
 from library_testkit import make_library
 
 import bringup
+from bringup.library._sealed import SealedWrapper
 from bringup.library.errors import KernelFailed
 
 COUNT = """
@@ -98,3 +99,18 @@ def test_what_is_read_has_the_judge_s_bounds(tmp_path: Path, body: str, message:
 
     with bringup.enable(library, device="vpe:permissive", sealed=True), pytest.raises(KernelFailed, match=message):
         use()
+
+
+def test_what_reads_has_no_alternatives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs before a read nobody has agreed to, and one number holds for all of a call: so none after it either."""
+    tuned = '@triton.autotune(configs=[triton.Config({"TURNS": 900}), triton.Config({"TURNS": 0})], key=["n"])\n'
+    source = COUNT.replace("BODY", HONEST).replace("@triton.jit\n", f"{tuned}@triton.jit\n")
+    source = source.replace("BLOCK: tl.constexpr", "TURNS: tl.constexpr, BLOCK: tl.constexpr")
+    turns = "for t in range(0, TURNS):\n        n = n + t - t"
+    source = source.replace("i = tl.arange(0, BLOCK)", f"i = tl.arange(0, BLOCK)\n    {turns}")
+    library = make_library(tmp_path / "kernels", {"nonzero": source})
+    tapes, keep = list[Any](), SealedWrapper._keep
+    monkeypatch.setattr(SealedWrapper, "_keep", lambda self, call, tape: tapes.append(tape) or keep(self, call, tape))
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as enabled:
+        assert asked(enabled, 3, 5, 0, 3) == 3
+    assert [tape.tried() for tape in tapes] == [[[], []], [[], []], [[]]]

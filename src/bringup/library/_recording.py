@@ -407,7 +407,7 @@ class Recorder:
         """A launch with what a tuner has tried in its place."""
         found = [
             Alternative(known.kernel, one.grid, known.named, one.seconds)
-            for one in choices
+            for one in (choices if not self.readings else ())
             if (known := self.launchers.get(one.kernel)) is not None
         ]
         return replace(made, alternatives=tuple(found))
@@ -451,7 +451,7 @@ class Recorder:
                 raise Malformed("an argument, which it may not read")
             if what.region in self._moved():
                 raise Malformed("memory into which copies or the host have brought something, which it may not read")
-        # What nobody has agreed to has no choice.
+        # What nobody has agreed to has no choice; nor has what follows, for one number holds for all of a call.
         self.steps[self._done :] = map(untuned, self.steps[self._done :])
         self._catch_up()
         found = self.answers[len(self.readings)] if self.room is None else read(what, self.room)
