@@ -76,8 +76,7 @@ def sealed(kernels: Kernels, clock: Clock, bases: list[int], commands: list[Sent
                 done.times.append(answer[0]["seconds"])
         storages = [[base, size] for base, size in zip([*bases, OWN, OTHER], [*SIZES, 256, 64], strict=True)]
         told: dict[str, Any] = {"storages": storages, "result": None, "after": None}
-        recorder.tape(told, [])
-        recorder.finish()
+        recorder.finish(recorder.tape(told, []))
         assert recorder.room is not None
         regions = recorder.room.regions
         done.refused = None in regions  # memory that is freed, which every call here returns

@@ -225,3 +225,16 @@ def test_neither_the_input_nor_the_generator_is_touched() -> None:
     torch.manual_seed(3)
     assert torch.equal(torch.rand(3), wanted)
     assert torch.equal(x, torch.arange(6.0))
+
+
+def test_beside_another_tensor_whose_values_do_not_matter_it_moves() -> None:
+    """What an average pool with one element and steps, or a negative padding, makes of gradients."""
+    g = torch.linspace(1, 2, 6).reshape(1, 1, 2, 3)
+    x = torch.linspace(-2, 2, 24).reshape(1, 1, 4, 6)
+    backward = torch.ops.aten.avg_pool2d_backward
+    assert asked(lambda g, x: backward(g, x, [1, 1], [2, 2], [0, 0], False, True, None), g, x)
+    y = torch.linspace(-2, 2, 6).reshape(1, 1, 2, 3)
+    assert asked(lambda g, y: torch.ops.aten.replication_pad2d_backward(g, y, [-1, 0, 0, 0]), g[..., :2], y)
+    for reference in (torch.add, torch.maximum, torch.mul, torch.atan2, torch.fmin):
+        assert not asked(reference, x, x.flip(0) + 0.5)
+    assert not asked(lambda x, y: torch.where(x > 0, x.flip(-1), y), x, x + 1)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,5 +65,31 @@ def test_a_late_call_is_made_once_more_where_its_processes_waited(
 
     exchange._call = call
     outcome = exchange.call("case", {"order": 1})
-    assert made == [("case", {"order": 1})] * calls
+    assert made == [("case", {"choice": 0, "order": 1})] * calls
     assert outcome.summary == ("again" if calls == 2 else "")
+
+
+@pytest.mark.parametrize(
+    ("mode", "wrong", "choices"),
+    [
+        ({}, None, [0, 1, 2]),
+        ({}, 1, [0, 1]),
+        ({"choice": 2}, None, [2]),
+        ({"timed": True, "tape": "x"}, None, ["fastest", 0, 1, 2]),  # which is one of these, or none of them
+    ],
+    ids=["each", "until one is wrong", "a certain one", "beside what was timed"],
+)
+def test_a_call_is_made_with_all_that_may_run_in_its_place(mode: Any, wrong: int | None, choices: list[Any]) -> None:
+    exchange: Any = Exchange.__new__(Exchange)
+    made: list[Any] = []
+
+    def call(case: Any, mode: Any) -> Outcome:
+        made.append("fastest" if "timed" in mode else mode["choice"])
+        exchange.latest, exchange.reply = SimpleNamespace(alternatives=3), {"call": len(made)}
+        return Outcome("wrong" if made[-1] == wrong else "passed", f"call {len(made)}")
+
+    exchange._call = call
+    outcome = exchange.call("case", mode)
+    assert made == choices
+    assert outcome.kind == ("passed" if wrong is None else "wrong")
+    assert wrong is not None or exchange.reply == {"call": 1}

@@ -103,7 +103,7 @@ class Trials:
             return []
         asked = _choice(bytes(body), 0.0)
         own = launchers.get(asked.kernel)
-        known = self._known.get(bytes(body[LAUNCH.size :]), [])
+        known = self._known.pop(bytes(body[LAUNCH.size :]), [])  # what was tried before was for this launch
         alike = [one for one in known if own is not None and _alike(own, launchers.get(one.kernel))]
         alike.sort(key=lambda one: (one.kernel, one.grid) != (asked.kernel, asked.grid))
         tried = bool(alike) and (alike[0].kernel, alike[0].grid) == (asked.kernel, asked.grid)

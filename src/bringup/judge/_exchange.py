@@ -68,12 +68,10 @@ class Exchange:
         mode says which runs (`choice`).
         """
         outcome = self._made(case, {"choice": 0, **mode})
-        if "choice" in mode:
+        if outcome.kind != "passed" or "choice" in mode or self.latest.alternatives == 1:
             return outcome
         latest, reply = self.latest, self.reply
         others = {name: value for name, value in mode.items() if name not in ("tape", "timed")}
-        if outcome.kind != "passed" or latest.alternatives == 1:
-            return outcome
         for number in range("timed" not in mode, latest.alternatives):  # who is timed ran what was fastest
             other = self._made(case, {**others, "choice": number})
             if other.kind != "passed":

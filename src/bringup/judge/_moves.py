@@ -17,6 +17,7 @@ MOST = 1 << 22  # elements of an input: no case has more
 LARGE = 1 << 16  # from here on few fillings will do: each has many elements that must agree
 FILLINGS, FILLINGS_LARGE = 8, 3
 SCALE, NOT_ZERO = 100.0, 0.75
+CONSTANTS = 64  # different numbers in a result that are no element's: more are computed
 SEED = 0  # of values that no candidate sees
 WIDE = 32  # bits of a dtype that holds any code
 SPARE_BITS = 16  # of codes beyond those that count elements: so that no constant is one
@@ -32,22 +33,35 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection
     known by name.
 
     Args:
-        inputs: the case; one that is refused or writes into an argument, or has several tensors of floating point,
-            says no. Beside one, whole numbers and truth values (pivots) must not matter: where they do (indices), it
-            says no. Where there are only such, each tensor is the data once, and the others stand beside it;
-            but where PyTorch takes several of floating point in their place, it says no as well.
+        inputs: the case; one that is refused or writes into an argument says no. Each tensor of floating point is the
+            data once; what stands beside it (other such tensors, pivots) must not matter: where it does (indices), it
+            says no. Where there are only whole numbers and truth values, each tensor is the data once; but where
+            PyTorch takes several of floating point in their place, it says no.
         results: its right results.
         outs: keyword arguments that it only writes. The reference gets others in their place.
     """
     asked = {key: value for key, value in inputs.kwargs.items() if key not in outs}
     given = [tensor for _, tensor in tensors_of([list(inputs.args), asked], "")]
     floats = [tensor for tensor in given if tensor.is_floating_point()]
-    if inputs.raises or inputs.requires or len(floats) > 1 or (not floats and _several_data(inputs, given, outs)):
+    if inputs.raises or inputs.requires or (not floats and _several_data(inputs, given, outs)):
         return False
     data = floats or given
     return any(
-        _moved(inputs, results, outs, source, [tensor for tensor in given if tensor is not source]) for source in data
+        _moved(inputs, results, outs, source, [tensor for tensor in given if tensor is not source])
+        for source in data
+        if len(data) == 1 or any(_may_hold(result, source) for result in results)
     )
+
+
+def _may_hold(result: torch.Tensor, source: torch.Tensor) -> bool:
+    """Whether a right result may be made of this tensor's elements and few constants, by what it holds."""
+    if result.dtype != source.dtype or not result.numel() or not _plain(result) or not _plain(source):
+        return False
+    if result.dtype is torch.bool:
+        return True
+    flat = result.reshape(-1)
+    others = flat[torch.isin(flat, source.reshape(-1), invert=True) & ~flat.isnan()]
+    return others.numel() < flat.numel() and int(torch.unique(others).numel()) <= CONSTANTS
 
 
 def _several_data(inputs: CaseInputs, given: Sequence[torch.Tensor], outs: Collection[str]) -> bool:

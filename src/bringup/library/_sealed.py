@@ -297,11 +297,12 @@ class SealedWrapper:
 
         args, kwargs = call.given
         values = hosted([*args, *kwargs.values()])
-        if values is None or self._draws:
+        if values is None:
             return False
         names = dict(zip(kwargs, values[len(args) :], strict=True))
+        seed = 0 if names.pop("seed", None) is not None and self._draws else None  # any: what is drawn is not asked
         try:
-            asked = in_use.call_of(self._overload, operator(self._overload), values[: len(args)], names)
+            asked = in_use.call_of(self._overload, operator(self._overload), values[: len(args)], names, seed=seed)
             return asked is not None and asked.rearranges()
         except Exception:  # whatever PyTorch raises of what the wrapper has taken
             return False
