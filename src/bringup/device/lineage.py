@@ -43,15 +43,16 @@ def carried(
     `order` notes a copy that turns what was turned before, as something else, or what a kernel wrote.
     """
     launched = (writers & WRITER) == LAUNCHED
+    turned = False
     if order is not None and writers.size:
-        order.laid(source, target, again=bool((writers & TURNED).any()), made=bool(launched.any()))
+        turned = order.laid(source, target, again=bool((writers & TURNED).any()), made=bool(launched.any()))
     found: Map = np.where(writers != 0, writers & ~np.uint8(TAKEN) | COPIED, 0).astype(np.uint8)
     # Bytes that a copy takes more than once come to be more than kernels wrote.
     if launched.any():
         twice = lineage.copied(source, origin, target, block, writers)
         found[launched & (repeats(source.size, source.stride) | twice)] = SPREAD | COPIED
         writers[launched] |= TAKEN
-    if order is not None and writers.size and order.turns(source, target):
+    if turned:
         found |= TURNED
     return found
 

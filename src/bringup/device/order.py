@@ -75,41 +75,33 @@ class Order:
                 return True
         return False
 
-    def laid(self, source: Descriptor, target: Descriptor, *, again: bool, made: bool) -> None:
-        """Note a copy in `odd` that may not be made after those before it.
+    def laid(self, source: Descriptor, target: Descriptor, *, again: bool, made: bool) -> bool:
+        """Return whether a copy lays elements down in another order than they lie in; note it in `odd` if it may not.
 
         Copies that turn a matrix, each time seen as another one, put elements anywhere. So what a copy has turned is
         turned `again` only in the dimensions that it had then, or several of them as one. And a kernel that changes
         nothing would make it new: what a kernel has `made` is turned into an argument alone, which lies as the caller
         has it, and into each once.
         """
-        if made and self.turns(source, target):
+        steps = _steps(source, target)
+        turns = any((a[1] > b[1]) != (a[2] > b[2]) for a, b in itertools.combinations(steps, 2))
+        if made and turns:
             dims = _unordered(_dims(target.size, target.stride, item_bytes(target.dtype)))
             if (target.address, dims) not in self._dims or target.address in self._finished:
                 self.odd = self.odd or MADE
             self._finished.add(target.address)
-        if not self._lays(source, target, again):
-            self.odd = self.odd or AGAIN
-
-    def _lays(self, source: Descriptor, target: Descriptor, again: bool) -> bool:
-        """Whether a copy puts whole dimensions elsewhere, all copies before it included."""
-        steps = _steps(source, target)
-        turns = self.turns(source, target)
+        laid = self._laid.get(source.base) if again else None
+        parts = [None if laid is None else _split(*one, laid) for one in steps]
         if not again:
             if turns:
                 self._laid[target.base] = tuple((length, put) for length, _, put in steps)
-            return True
-        laid = self._laid.get(source.base)
-        parts = [None if laid is None else _split(*one, laid) for one in steps]
-        if any(part is None for part in parts):
+        elif any(part is None for part in parts):
             self._laid.pop(target.base, None)
-            return not turns
-        self._laid[target.base] = tuple(dim for part in parts if part is not None for dim in part)
-        return True
-
-    def turns(self, source: Descriptor, target: Descriptor) -> bool:
-        """Whether a copy lays elements down in another order than they lie in."""
-        return any((a[1] > b[1]) != (a[2] > b[2]) for a, b in itertools.combinations(_steps(source, target), 2))
+            if turns:
+                self.odd = self.odd or AGAIN
+        else:
+            self._laid[target.base] = tuple(dim for part in parts if part is not None for dim in part)
+        return turns
 
     def _all_of_one(self, address: int, nbytes: int) -> bool:
         """Whether a run is all of an argument that begins there: as it was given, or as large as a result is.

@@ -2,10 +2,11 @@
 
 A guest that knows how long something takes knows more than its call says. So each trial takes `TOLD` seconds, as it is
 told, wherever it runs; a tuner that asks Triton for a choice gets its first configuration that compiles. When it then
-launches that one, the launches that it has tried with the same arguments are alternatives: kernels with arguments of
-the same kinds and names, the first `MOST` of them. The device runs whichever it likes, one number for all launches of a
-call, up to as many as the launch with most has: in the judge each call is made with each of these numbers, so that all
-that can run in use is judged; in use, and where times are taken, the one that is fastest for the whole call.
+launches that one, the launches that it has tried for it with the same arguments are alternatives: kernels of the same
+function, with arguments of the same kinds and names, the first `MOST` of them. The device runs whichever it likes, one
+number for all launches of a call, up to as many as the launch with most has: in the judge each call is made with each
+of these numbers, so that all that can run in use is judged; in use, and where times are taken, the one that is fastest
+for the whole call.
 """
 
 from __future__ import annotations
@@ -97,13 +98,15 @@ class Trials:
     def alternatives(self, body: bytes | memoryview, launchers: Mapping[int, Launchable]) -> list[Choice]:
         """Return what may be run in the place of a launch, itself first, then as it was tried; empty for nothing else.
 
+        It counts for this launch, and is forgotten then.
+
         `launchers`: kernels by their numbers.
         """
         if self._open or len(body) < LAUNCH.size:
             return []
         asked = _choice(bytes(body), 0.0)
         own = launchers.get(asked.kernel)
-        known = self._known.pop(bytes(body[LAUNCH.size :]), [])  # what was tried before was for this launch
+        known = self._known.pop(bytes(body[LAUNCH.size :]), [])
         alike = [one for one in known if own is not None and _alike(own, launchers.get(one.kernel))]
         alike.sort(key=lambda one: (one.kernel, one.grid) != (asked.kernel, asked.grid))
         tried = bool(alike) and (alike[0].kernel, alike[0].grid) == (asked.kernel, asked.grid)

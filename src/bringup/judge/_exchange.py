@@ -67,12 +67,13 @@ class Exchange:
         others may run in the place of what it launches, it is made with each of them: all must be right, unless the
         mode says which runs (`choice`).
         """
-        outcome = self._made(case, {"choice": 0, **mode})
+        outcome = self._made(case, mode)  # the first, where nothing is said
         if outcome.kind != "passed" or "choice" in mode or self.latest.alternatives == 1:
             return outcome
         latest, reply = self.latest, self.reply
         others = {name: value for name, value in mode.items() if name not in ("tape", "timed")}
-        for number in range("timed" not in mode, latest.alternatives):  # who is timed ran what was fastest
+        done = 0 if "timed" in mode else 1  # who is timed ran what was fastest
+        for number in range(done, latest.alternatives):
             other = self._made(case, {**others, "choice": number})
             if other.kind != "passed":
                 return other

@@ -16,20 +16,14 @@ import torch
 from bringup.device.account import Account, Allowance, Broken
 from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_BYTES
 from bringup.device.memory import layout_numbers, pieces
-from bringup.device.order import Order
 from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS, UPLOADED_PER_NUMBER, numbers_of
 from bringup.judge._provenance import PICKED, left_alone, picked
 from bringup.library._call import tensors_in
 from bringup.library._sealed_call import Call, described
 from bringup.library._tapes import Copy, Launch, Room, Tape, Upload, View
-from bringup.library._trace import Trace, base_of, descriptor
+from bringup.library._trace import Trace
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import host_view
-
-MOVED = (
-    "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which is work for "
-    "a kernel"
-)
 
 
 @dataclass(frozen=True)
@@ -112,22 +106,13 @@ def check(
     except Broken as broken:
         raise GuestFailed(str(broken)) from None
     if trace is not None:
-        odd = MOVED if _moved(tape, call, sizes) else trace.disorder
+        copies = [step for step in tape.steps if isinstance(step, Copy) and not _grows(step, tape)]
+        put = ((one.source, one.target, tape.sizes[one.target.region]) for one in copies if 0 not in one.source.size)
+        odd = trace.disorder(put, sizes)
         if picked(list(described(tape.answer.result)), len(call.regions)) is not None:
             odd = odd or PICKED
         if odd and (rule_of(overload).moves_here(len(call.tensors)) or rearranges()):
             raise GuestFailed(odd)
-
-
-def _moved(tape: Tape, call: Call, sizes: Sequence[Sequence[int]]) -> bool:
-    """Whether a copy does more than to lay a tensor down again."""
-    given = len(call.regions)
-    order = Order(call.placed(lambda region: base_of(region, given)), sizes)
-    return any(
-        not order.keeps(descriptor(step.source, given), descriptor(step.target, given), tape.sizes[step.target.region])
-        for step in tape.steps
-        if isinstance(step, Copy) and not _grows(step, tape) and 0 not in step.source.size
-    )
 
 
 def _account(tape: Tape) -> Account:

@@ -39,7 +39,7 @@ from bringup.library._sealed_call import Call, Template
 from bringup.library._study import NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
 from bringup.library._tapes import Begun, Room, Tape, go_on
-from bringup.library._trace import Trace, base_of
+from bringup.library._trace import Trace
 from bringup.library._witness import Contradicted, Witnesses
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
@@ -137,7 +137,7 @@ class Sealer:
         request = template.request(numbers)
         recorder = Recorder(request["sizes"], request["bases"], None, self.kernels)
         tape = self._recorded(source, request, recorder, LOOK_SECONDS)
-        return self.witnesses.agreed(source, request, tape.plain())  # what calls have chosen is no pattern
+        return self.witnesses.agreed(source, request, tape)
 
     def _recorded(self, source: str, request: dict[str, Any], recorder: Recorder, seconds: float | None = None) -> Tape:
         reply = self.caller.call(source, request, recorder, seconds)
@@ -226,7 +226,7 @@ class SealedWrapper:
         self._tapes: dict[Any, list[Tape]] = {}  # several where values that it reads decide
         self._moving: dict[Any, _Moving] = {}  # by what calls have but their numbers
         self._learned: dict[Any, _Learned] = {}  # by kind
-        self._agreed: dict[Any, bool] = {}  # foretold calls for which a guest has been asked; has it tried the same?
+        self._agreed: dict[Any, None] = {}  # foretold calls for which a guest has been asked
         self._readings = Readings()
         self._reads = _Reads.of(schema)
         self._beyond = reaches_beyond(schema.name)
@@ -261,11 +261,9 @@ class SealedWrapper:
         # Of what is recorded, or may be since it hangs on what is read, it is kept who writes each byte.
         rule = _rules.rule_of(self._overload)
         held = rule.computes and not self._beyond and not self._sealer.copies_count
-        traced = held and (not tapes or bool(tapes[0].readings))
         trace = None
-        if traced:
-            given = len(call.regions)
-            trace = Trace(given, call.placed(lambda region: base_of(region, given)))
+        if held and (not tapes or tapes[0].readings):
+            trace = Trace(call)
             call.hold()
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.seed = seed
@@ -353,8 +351,7 @@ class SealedWrapper:
             tape = learned.known.filled(call.numbers)
         except (OverflowError, struct.error):  # no number of the narrow format that the wrapper has made of it
             return None
-        agreed = self._agreed_to(call, tape)
-        if agreed is None:
+        if not self._agrees(call, tape):
             learned.pattern, learned.begun = None, True  # for good: it decides by these numbers
             self._store.drop_pattern(call.kind)
             return None
@@ -363,23 +360,23 @@ class SealedWrapper:
             learned.used = True
             self._look_ahead(call.template, call.numbers, moving.numbers)
         moving.numbers = call.numbers
-        return agreed
+        return tape
 
-    def _agreed_to(self, call: Call, foretold: Tape) -> Tape | None:
-        """What a pattern has, as far as the kernel's witness does it; asked before anything is done, once for a call.
+    def _agrees(self, call: Call, foretold: Tape) -> bool:
+        """Whether the kernel's witness does what a pattern has; asked before anything is done, once for a call.
 
         It takes two to three milliseconds, a new guest sixty.
         """
         if call.key in self._agreed:
-            return foretold if self._agreed[call.key] else foretold.plain()
+            return True
         try:
-            agreed = self._sealer.witnesses.agreed(self._source, call.template.request(call.numbers), foretold)
+            self._sealer.witnesses.agreed(self._source, call.template.request(call.numbers), foretold)
         except (Contradicted, CallFailed):  # who ends, or gives no answer, has not agreed
-            return None
-        self._agreed[call.key] = agreed is foretold
+            return False
+        self._agreed[call.key] = None
         if len(self._agreed) > KEPT:
             self._agreed.pop(next(iter(self._agreed)))
-        return agreed
+        return True
 
     def _prove(self, call: Call, tape: Tape) -> None:
         """Compare what a guest has done with what a pattern foretells that is not proved yet."""
@@ -416,7 +413,8 @@ class SealedWrapper:
                 return
             taught: list[Taught] = [] if tape is None else [(numbers, tape)]
             taught += [(other, self._sealer.rehearse(self._source, template, other)) for other in others]
-            learned.pattern = agreement(taught)
+            # What one call has chosen is no pattern: what the launches name runs.
+            learned.pattern = agreement([(known, one.plain()) for known, one in taught])
 
         self._sealer.study.want(SOON if tape is None else NOW, study)
 

@@ -12,17 +12,22 @@ from bringup.device import space
 from bringup.device.checks import check_extent
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import Block, Map, codes, count_codes
-from bringup.device.order import Given, Order
+from bringup.device.order import Order
 from bringup.device.wire import Descriptor, Malformed
 from bringup.judge._provenance import MULTIPLIED, UPLOADED_RESULT
 from bringup.library.errors import GuestFailed
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
 if TYPE_CHECKING:
+    from bringup.library._sealed_call import Call
     from bringup.library._tapes import View
 
 APART = 1 << 40  # bytes between regions where they are said to lie: more than any has
 UNWRITTEN = "some of the result was never written"
+PUT = (
+    "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which is work for "
+    "a kernel"
+)
 MOVED = "bytes of the result were moved there from an argument by copies; no kernel wrote them"
 
 
@@ -34,15 +39,22 @@ whether they hold what an argument holds in the same place."""
 class Trace:
     """Of one call."""
 
-    def __init__(self, given: int, arguments: Iterable[Given]) -> None:
-        """`given`: how many regions are the `arguments`', which lie as `descriptor` says."""
-        self._given = given
+    def __init__(self, call: Call) -> None:
+        """Nothing is done yet."""
+        self._given = given = len(call.regions)
+        self._arguments = call.placed(lambda region: base_of(region, given))
         self._lineage = Lineage()
-        self._order = Order(arguments)
+        self._order = Order(self._arguments)
 
-    @property
-    def disorder(self) -> str:
-        """What is wrong with its copies, one after the other, if the call only moves elements; "" for nothing."""
+    def disorder(self, copies: Iterable[tuple[View, View, int]], sizes: Sequence[Sequence[int]]) -> str:
+        """What is wrong with the copies of the call if it only moves elements; "" for nothing.
+
+        `copies`: from where, to where, and bytes of the latter's region; `sizes`: of the results.
+        """
+        order = Order(self._arguments, sizes)
+        for source, target, nbytes in copies:
+            if not order.keeps(descriptor(source, self._given), descriptor(target, self._given), nbytes):
+                return PUT
         return self._order.odd
 
     def copied(self, source: View, origin: Map, target: View, block: Map) -> Map:
