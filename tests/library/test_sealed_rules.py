@@ -97,6 +97,15 @@ def test_copies_do_not_pick_where_that_is_all_that_a_call_does(tmp_path: Path, s
             assert torch.equal(torch.nn.functional.avg_pool2d(x.to("vpe"), 1, 1).cpu(), x)
 
 
+@pytest.mark.parametrize("x", [torch.arange(72, dtype=torch.int32).view(1, 2, 6, 6), torch.randn(1, 2, 1500, 1500)])
+def test_copies_do_not_pick_where_pytorch_refuses_or_much_is_moved(tmp_path: Path, x: torch.Tensor) -> None:
+    library = make_library(tmp_path / "kernels", {"avg_pool2d.out": POOL})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        with pytest.raises(KernelFailed, match="work for a kernel"):
+            torch.nn.functional.avg_pool2d(x.to("vpe"), 1, 2)
+        assert torch.equal(torch.nn.functional.avg_pool2d(x.to("vpe"), 1, 1).cpu(), x)
+
+
 def test_a_result_may_be_laid_down_again(tmp_path: Path) -> None:
     body = "made = torch.empty_like(x)\n        kernel_flip[(2,)](x, made, n, BLOCK=64)\n        out.copy_(made)"
     flipped(tmp_path, body, 77)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -33,6 +33,20 @@ def hosted(values: Sequence[Any]) -> list[Any] | None:
 def on_host(value: Any, storages: Storages) -> Any:
     """Return an argument, or a result, with its tensors on the host; `storages`: what is copied by now."""
     return pytree.tree_map(lambda one: _host(one, storages), value)
+
+
+def widened(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return arguments whose data are float64: tensors of floating point, or whole numbers where there are none."""
+    tree = [list(args), dict(kwargs)]
+    floats = any(tensor.is_floating_point() for tensor in pytree.tree_leaves(tree) if isinstance(tensor, torch.Tensor))
+
+    def wide(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or value.is_complex() or value.dtype is torch.bool:
+            return value
+        return value.to(torch.float64) if value.is_floating_point() or not floats else value
+
+    made: list[Any] = pytree.tree_map(wide, tree)
+    return made[0], made[1]
 
 
 def _host(value: Any, storages: Storages) -> Any:

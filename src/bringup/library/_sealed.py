@@ -10,6 +10,7 @@ and is kept for calls of the same kind.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import os
@@ -32,7 +33,7 @@ from bringup.judge.readings import Readings
 from bringup.library import _rules
 from bringup.library._call import tensors_in
 from bringup.library._clock import Clock
-from bringup.library._hosted import hosted
+from bringup.library._hosted import hosted, widened
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, drawn, successors
 from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
@@ -290,20 +291,24 @@ class SealedWrapper:
         return result
 
     def _rearranges(self, call: Call) -> bool:
-        """Whether a call only moves elements, as the judge asks PyTorch; False where nobody can say."""
+        """Whether a call only moves elements, as the judge asks PyTorch.
+
+        True where nobody can say: copies that lay elements down otherwise have no part in it then. PyTorch is asked in
+        another dtype where it refuses the call's.
+        """
         from bringup.judge import in_use
 
         args, kwargs = call.given
         values = hosted([*args, *kwargs.values()])
         if values is None:
-            return False
+            return True
         names = dict(zip(kwargs, values[len(args) :], strict=True))
         seed = 0 if names.pop("seed", None) is not None and self._draws else None  # any: what is drawn is not asked
-        try:
-            asked = in_use.call_of(self._overload, operator(self._overload), values[: len(args)], names, seed=seed)
-            return asked is not None and asked.rearranges()
-        except Exception:  # whatever PyTorch raises of what the wrapper has taken
-            return False
+        for given, named in ((values[: len(args)], names), widened(values[: len(args)], names)):
+            with contextlib.suppress(Exception):  # whatever PyTorch raises of what the wrapper has taken
+                asked = in_use.call_of(self._overload, operator(self._overload), given, named, seed=seed)
+                return asked is None or asked.rearranges()
+        return True
 
     def _check_readings(self, tape: Tape, result: Any, arguments: Any) -> None:
         """Raise GuestFailed where the host has read more than sizes of the result and a flag, as the judge does."""
