@@ -17,7 +17,7 @@ from judge_bench import Bench
 from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import NO_CACHE, JudgeConfig
-from bringup.judge._case import _overlaps
+from bringup.judge._sharing import overlaps
 from bringup.suites import CaseInputs, get_suite
 from bringup.verdict import Verdict
 
@@ -41,7 +41,7 @@ def test_two_elements_overlap_where_their_addresses_are_equal(dims: list[tuple[i
     tensor = torch.empty(128).as_strided([n for n, _ in dims], [stride for _, stride in dims])
     places = itertools.product(*(range(n) for n, _ in dims))
     addresses = [sum(i * stride for i, (_, stride) in zip(place, dims, strict=True)) for place in places]
-    assert _overlaps(tensor) == (len(set(addresses)) < len(addresses))
+    assert overlaps(tensor) == (len(set(addresses)) < len(addresses))
 
 
 @pytest.mark.thinned

@@ -8,7 +8,8 @@ import pytest
 from whole import WHOLE
 
 from bringup.dialect import Dialect
-from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS, REFUSALS
+from bringup.judge._case import REFUSALS
+from bringup.judge.allowance import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS
 from bringup.operators import CallShape, DocNode, Operator
 from bringup.prompts import LIMITS, asked, feedback_prompt, first_prompt, refine_prompt, samples
 from bringup.prompts._calls import call_texts

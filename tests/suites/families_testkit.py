@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from bringup.accuracy import copy_arguments
-from bringup.judge._case import limits_of, output_limits
+from bringup.judge._case_limits import limits_of, output_limits
 from bringup.judge._compare import compare
 from bringup.suites import CaseInputs
 from bringup.suites._opinfo_calls import Call

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bringup.errors import ConfigError
-from bringup.judge._case import arithmetic_of, limits_of
+from bringup.judge._case_limits import arithmetic_of, limits_of
 from bringup.suites import get_suite
 from bringup.targets import get_target
 

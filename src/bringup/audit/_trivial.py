@@ -16,7 +16,7 @@ import torch
 
 from bringup.accuracy import Limits
 from bringup.judge import _codec, _compare
-from bringup.judge._case import limits_of, output_limits
+from bringup.judge._case_limits import limits_of, output_limits
 from bringup.suites import CaseInputs
 
 NAN = float("nan")

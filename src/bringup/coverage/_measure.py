@@ -16,7 +16,7 @@ from bringup.coverage._moving import Mover, shares_memory, to_host, with_host_ar
 from bringup.coverage._nearby import nearby_errors
 from bringup.coverage._serving import Serving, missing_overload
 from bringup.judge import _compare
-from bringup.judge._case import limits_of, output_limits
+from bringup.judge._case_limits import limits_of, output_limits
 from bringup.suites import CaseInputs
 from bringup.suites.opinfo_forms import FormCase, NoCase, copied, dense
 

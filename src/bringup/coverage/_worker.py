@@ -24,7 +24,7 @@ class Worker:
         import torch
 
         from bringup.coverage._serving import open_serving
-        from bringup.judge._case import arithmetic_of
+        from bringup.judge._case_limits import arithmetic_of
         from bringup.suites._opinfo_source import OpInfoSource
         from bringup.targets import get_target
 

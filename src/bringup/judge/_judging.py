@@ -13,7 +13,9 @@ import torch
 
 from bringup.accuracy import Limits
 from bringup.judge import _codec
-from bringup.judge._case import CaseJudge, Expected, limits_of, tape_name
+from bringup.judge._case import CaseJudge, tape_name
+from bringup.judge._case_limits import limits_of
+from bringup.judge._comparison import Expected
 from bringup.judge._compile_log import explained
 from bringup.judge._device_modes import device_modes
 from bringup.judge._exchange import Exchange
@@ -294,6 +296,7 @@ class Judging:
         case.in_order = in_order
         with self.phases("references"):
             writable = case.writable if "mutation" in self.guards else None
+            allowance = case.allowance()
         return {
             **dict.fromkeys(device_modes(), True),
             "writable": writable,
@@ -304,8 +307,8 @@ class Judging:
             "seed": case.seed,
             "read_bytes": self.reads.nbytes if "reads" in self.guards else 1 << 40,
             "read_inputs": self.reads.inputs or "reads" not in self.guards,
-            "host_bytes": case.host_allowance() if "host-bytes" in self.guards else None,
-            "uploaded_bytes": case.upload_allowance() if "host-bytes" in self.guards else None,
+            "host_bytes": allowance.host_bytes if "host-bytes" in self.guards else None,
+            "uploaded_bytes": allowance.uploaded_bytes if "host-bytes" in self.guards else None,
         }
 
     def _about(self, inputs: CaseInputs) -> dict[str, str]:

@@ -23,7 +23,7 @@ from bringup.device import frames
 from bringup.device.sharing import lock_of
 from bringup.errors import EnvironmentFault
 from bringup.judge import _codec
-from bringup.judge._case import arithmetic_of
+from bringup.judge._case_limits import arithmetic_of
 from bringup.judge._compiling import Compiling
 from bringup.judge._device import Compile, Device, DeviceFault
 from bringup.judge._guest import Guest

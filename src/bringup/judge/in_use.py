@@ -14,7 +14,8 @@ import torch
 
 from bringup.accuracy import Limits
 from bringup.judge import _codec
-from bringup.judge._case import CaseJudge, arithmetic_of, limits_of
+from bringup.judge._case import CaseJudge
+from bringup.judge._case_limits import arithmetic_of, limits_of
 from bringup.suites import CaseInputs, get_suite
 from bringup.suites._aten_cases import case_of
 from bringup.suites._aten_record import Recorded

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from bringup.device.account import Account, Allowance, Broken
+from bringup.device.account import Account, Broken
 from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_BYTES
 from bringup.device.memory import layout_numbers, pieces
-from bringup.judge._case import HOST_BASE, HOST_PER_NUMBER, HOST_WITH_TENSORS, UPLOADED_PER_NUMBER, numbers_of
 from bringup.judge._provenance import PICKED, left_alone, picked
+from bringup.judge.allowance import allowance_of
 from bringup.library._call import tensors_in
 from bringup.library._sealed_call import Call, described
 from bringup.library._tapes import Copy, Launch, Room, Tape, Upload, View
@@ -94,13 +94,8 @@ def check(
         rearranges: says whether this call only moves elements, whatever the overload does in others.
         draws: whether it draws random numbers, of which the host knows nothing.
     """
-    numbers = numbers_of(call.given) + sum(2 * tensor.dim() + 1 for tensor in call.tensors)
-    allowance = Allowance(
-        host_bytes=HOST_BASE
-        + HOST_PER_NUMBER * numbers
-        + (HOST_WITH_TENSORS if len(call.unread) < len(call.tensors) or draws else 0),
-        uploaded_bytes=UPLOADED_PER_NUMBER * (numbers + len(call.tensors)),
-    )
+    reads = len(call.unread) < len(call.tensors)
+    allowance = allowance_of(call.given, call.tensors, data=reads or draws)
     try:
         _account(tape).check_host_bytes(allowance)
     except Broken as broken:
