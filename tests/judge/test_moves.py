@@ -41,6 +41,25 @@ def test_a_cast_moves_nothing_unless_its_operator_is_one(dtype: torch.dtype) -> 
     assert moves(get_suite("opinfo").operator("int"))
 
 
+@pytest.mark.parametrize(
+    ("reference", "args"),
+    [
+        (torch.addmm, (torch.randn(10), torch.randn(5, 0), torch.randn(0, 10))),
+        (lambda bias, a, b: torch.addcmul(bias, a, b, value=-0.0), (torch.randn(1), torch.randn(5, 1), torch.randn(5))),
+        (lambda x, bound: torch.clamp(x, bound, bound), (torch.randn(3, 5), torch.randn(5))),
+        (lambda x, y: torch.lerp(x, y, 0.0), (torch.randn(5), torch.randn(3, 5))),
+    ],
+)
+def test_what_happens_to_say_nothing_of_an_operand_still_computes(reference: Any, args: tuple[torch.Tensor]) -> None:
+    """An honest wrapper broadcasts its operands by copies there, as it does in each call."""
+    assert not asked(reference, *args)
+
+
+def test_a_gradient_of_which_the_input_says_its_sizes_alone_may_move() -> None:
+    grad, x = torch.randn(1, 2, 3, 3), torch.randn(1, 2, 6, 6)
+    assert asked(lambda g, s: torch.ops.aten.avg_pool2d_backward(g, s, [1], [2], [0], False, True, None), grad, x)
+
+
 def test_one_of_several_results_is_enough() -> None:
     assert asked(lambda x: (x.sin(), x.flip(0)), torch.arange(5.0))
 

@@ -33,9 +33,10 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection
 
     Args:
         inputs: the case; one that is refused or writes into an argument says no. Each tensor of floating point is the
-            data once; what stands beside it (other such tensors, pivots) must not matter: where it does (indices), it
-            says no. Where there are only whole numbers and truth values, each tensor is the data once; but where
-            PyTorch takes several of floating point in their place, it says no.
+            data once; what stands beside it (other such tensors, pivots) must not matter: where it does (indices, a
+            factor of 0, which NaN shows), or where such a tensor has no elements, so that nobody sees it, it says no.
+            Where there are only whole numbers and truth values, each tensor is the data once; but where PyTorch takes
+            several of floating point in their place, it says no.
         results: its right results.
         outs: keyword arguments that it only writes. The reference gets others in their place.
     """
@@ -48,7 +49,8 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection
     return any(
         _moved(inputs, results, outs, source, [tensor for tensor in given if tensor is not source])
         for source in data
-        if len(data) == 1 or any(_may_hold(result, source) for result in results)
+        if all(other.numel() for other in floats if other is not source)
+        and (len(data) == 1 or any(_may_hold(result, source) for result in results))
     )
 
 
@@ -129,6 +131,10 @@ def _moved_as(
         # The last times what stands beside the data is exchanged, too: for ones, then for twos.
         number = max(0, turn + 1 + len(BESIDE) - fillings)
         made = _answer(inputs, source, values, outs, beside, BESIDE[number - 1] if number else None)
+        places = {number: known for number, known in places.items() if _follows(values, made[number], *known)}
+    if places and any(other.is_floating_point() for other in beside):
+        # A factor of 0, say, hides what it is multiplied with, and two equal bounds what lies between them.
+        made = _answer(inputs, source, values, outs, [one for one in beside if one.is_floating_point()], math.nan)
         places = {number: known for number, known in places.items() if _follows(values, made[number], *known)}
     return bool(places)
 
@@ -226,7 +232,7 @@ def _answer(
     values: torch.Tensor,
     outs: Collection[str],
     beside: Sequence[torch.Tensor] = (),
-    number: int | None = None,
+    number: float | None = None,
 ) -> list[torch.Tensor]:
     args, kwargs = _exchanged([tuple(inputs.args), dict(inputs.kwargs)], source, values.clone())
     for other in beside if number is not None else ():
