@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from bringup.judge._case import CaseJudge
-from bringup.judge._moves import rearranges
+from bringup.judge._moves import SIZES_ALONE, rearranges
 from bringup.linter import moves
 from bringup.suites import CaseInputs, get_suite
 from bringup.verdict import CaseId
@@ -19,10 +18,10 @@ from bringup.verdict import CaseId
 NN = torch.nn.functional
 
 
-def asked(reference: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
+def asked(reference: Callable[..., Any], *args: Any, sizes_alone: tuple[int, ...] = (), **kwargs: Any) -> bool:
     inputs = CaseInputs(CaseId(operator="one", dtype="float32", index=0, seed=0), "", args, kwargs, reference)
     result = reference(*args, **kwargs)
-    return rearranges(inputs, list(result) if isinstance(result, tuple) else [result])
+    return rearranges(inputs, list(result) if isinstance(result, tuple) else [result], sizes_alone=sizes_alone)
 
 
 X = torch.linspace(-2, 2, 24).reshape(1, 2, 3, 4)
@@ -55,9 +54,19 @@ def test_what_happens_to_say_nothing_of_an_operand_still_computes(reference: Any
     assert not asked(reference, *args)
 
 
-def test_a_gradient_of_which_the_input_says_its_sizes_alone_may_move() -> None:
-    grad, x = torch.randn(1, 2, 3, 3), torch.randn(1, 2, 6, 6)
-    assert asked(lambda g, s: torch.ops.aten.avg_pool2d_backward(g, s, [1], [2], [0], False, True, None), grad, x)
+@pytest.mark.parametrize("name", sorted(SIZES_ALONE))
+def test_of_a_forward_input_the_sizes_alone_are_known(name: str) -> None:
+    suite = get_suite("aten")
+    overload = next((one for one in suite.operators() if one.name.partition(".")[0] == name), None)
+    if overload is None:
+        pytest.skip(f"the suite has no {name}")
+    cases = [one for one in suite.materialise(overload.name, "float32") if not one.raises and one.args[1].numel()]
+    assert cases
+    for case in cases:
+        args, kwargs = list(case.args), {key: value for key, value in case.kwargs.items() if key != "grad_input"}
+        args[1] = torch.full_like(args[1], float("nan"))
+        made = getattr(torch.ops.aten, name)(*args, **kwargs)
+        assert torch.equal(made, getattr(torch.ops.aten, name)(*case.args, **kwargs))
 
 
 def test_one_of_several_results_is_enough() -> None:
@@ -233,8 +242,7 @@ def test_no_polynomial_is_asked() -> None:
     suite = get_suite("opinfo")
     operator = suite.operator("special.laguerre_polynomial_l")
     inputs = replace(suite.own_cases(operator.name, "float32")[0], reference=never)
-    case: Any = SimpleNamespace(operator=operator, inputs=inputs, tensors=[], answer=never)
-    assert not CaseJudge.__dict__["rearranges"].func(case)
+    assert not CaseJudge(inputs, operator, "cpu", never, frozenset()).rearranges
 
 
 def test_neither_the_input_nor_the_generator_is_touched() -> None:
@@ -255,9 +263,11 @@ def test_beside_another_tensor_whose_values_do_not_matter_it_moves() -> None:
     g = torch.linspace(1, 2, 6).reshape(1, 1, 2, 3)
     x = torch.linspace(-2, 2, 24).reshape(1, 1, 4, 6)
     backward = torch.ops.aten.avg_pool2d_backward
-    assert asked(lambda g, x: backward(g, x, [1, 1], [2, 2], [0, 0], False, True, None), g, x)
+    assert asked(lambda g, x: backward(g, x, [1, 1], [2, 2], [0, 0], False, True, None), g, x, sizes_alone=(1,))
+    assert not asked(lambda g, x: backward(g, x, [1, 1], [2, 2], [0, 0], False, True, None), g, x)
     y = torch.linspace(-2, 2, 6).reshape(1, 1, 2, 3)
-    assert asked(lambda g, y: torch.ops.aten.replication_pad2d_backward(g, y, [-1, 0, 0, 0]), g[..., :2], y)
+    pad = torch.ops.aten.replication_pad2d_backward
+    assert asked(lambda g, y: pad(g, y, [-1, 0, 0, 0]), g[..., :2], y, sizes_alone=(1,))
     for reference in (torch.add, torch.maximum, torch.mul, torch.atan2, torch.fmin):
         assert not asked(reference, x, x.flip(0) + 0.5)
     assert not asked(lambda x, y: torch.where(x > 0, x.flip(-1), y), x, x + 1)

@@ -13,6 +13,7 @@ MOST_DIGITS = 400  # of a number that a kernel is described with
 MOST_KERNELS = 1 << 16  # of one guest
 MOST_CONSTANTS = 1 << 20  # characters: a kernel has few, and each is cut
 MOST_TEXT = 256 << 20  # bytes of all kernels that one guest asks for
+MOST_COMMANDS, MOST_QUEUED = 1 << 17, 256 << 20  # of one call, and bytes of them
 FRESH = "fresh"  # with a text: compiled anew for one guest, neither looked up nor kept
 
 

@@ -36,7 +36,7 @@ from bringup.device.memory import (
     layout_numbers,
     pieces,
 )
-from bringup.device.order import Order
+from bringup.device.order import Order, grows
 from bringup.device.seeds import put
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
@@ -251,13 +251,7 @@ class Execution:
         self.account.described_bytes += PLACE_BYTES + LAYOUT_BYTES * layout
         self.account.check_host_bytes(self.allowance)
         moved = self.order is not None and writers.size and not self.order.keeps(source, target, block.nbytes)
-        # `resize_` takes along what a storage held when it makes a larger one: allowed, and nobody's work
-        grows = (
-            writers.size == origin.nbytes < block.nbytes
-            and (source.base, target.base) == (source.address, target.address)
-            and pieces(source.size, source.stride) == pieces(target.size, target.stride) == 1 == len(source.size)
-        )
-        if moved and not grows:
+        if moved and not grows(source, origin.nbytes, target, block.nbytes):
             raise Broken(
                 COPIES,
                 "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which "

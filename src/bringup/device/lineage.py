@@ -14,7 +14,7 @@ import numpy as np
 
 from bringup.device.checks import check_extent, item_bytes, repeats
 from bringup.device.memory import WRITER, Block, Map, codes
-from bringup.device.order import Order
+from bringup.device.order import GREW, Order, grows
 from bringup.device.wire import Descriptor, Malformed
 from bringup.vpe.memory import COPIED, LAUNCHED, SPREAD, TAKEN, TURNED
 
@@ -40,10 +40,13 @@ def carried(
         block: into which it is copied.
         writers: codes of the source's bytes, shared with the map.
 
-    `order` notes a copy that turns what was turned before, as something else, or what a kernel wrote.
+    `order` notes a copy that turns what was turned before, as something else, or what a kernel wrote; and one that
+    makes a buffer larger which a kernel has written.
     """
     launched = (writers & WRITER) == LAUNCHED
     turned = False
+    if order is not None and launched.any() and grows(source, origin.nbytes, target, block.nbytes):
+        order.odd = order.odd or GREW
     if order is not None and writers.size:
         turned = order.laid(source, target, again=bool((writers & TURNED).any()), made=bool(launched.any()))
     found: Map = np.where(writers != 0, writers & ~np.uint8(TAKEN) | COPIED, 0).astype(np.uint8)

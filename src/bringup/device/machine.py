@@ -21,7 +21,7 @@ from typing import Any
 
 from bringup.device import frames
 from bringup.device.account import READS, STREAM, Broken
-from bringup.device.asked import FRESH, MOST_TEXT, arguments_of, check_options, request_of
+from bringup.device.asked import FRESH, MOST_COMMANDS, MOST_QUEUED, MOST_TEXT, arguments_of, check_options, request_of
 from bringup.device.engine import FENCE, Engine, Fault, Kernel
 from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
 from bringup.device.memory import Memory
@@ -41,9 +41,7 @@ from bringup.device.transcript import Transcript, digest
 from bringup.device.wire import ADDRESS, LAUNCH, Command, Malformed, unpack_descriptor
 
 MOST_LOADED = 1 << 12  # that the device keeps for other guests
-MOST_COMMANDS = 1 << 17  # of one call
 TOO_MANY = "asks the device for more than"  # so a verdict says it
-MOST_QUEUED = 256 << 20  # bytes of one call's commands
 MOST_CHECKED = 16 << 20  # bytes of one call's kernels for other toolchains: the answer to the referee holds them
 MOST_ANSWERED = 1 << 12  # bytes of a call's reads that are kept
 TEXT = ("text", "source", "options")  # what a compiler sees of a kernel

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from bringup.device import space
 from bringup.device.checks import item_bytes
+from bringup.device.memory import pieces
 from bringup.device.wire import Descriptor
 
 Dims = tuple[tuple[int, int], ...]
@@ -26,6 +27,23 @@ MADE = (
     "a copy lays down in another order what a kernel has written; a kernel writes a result where it belongs (with the "
     "strides of the result), and only an argument that the call is to write takes it in another order, once"
 )
+
+
+GREW = (
+    "a buffer is made larger that holds what a kernel has written; where moving elements is the operator that puts "
+    "elements beside others, which is work for a kernel"
+)
+
+
+def grows(source: Descriptor, source_bytes: int, target: Descriptor, target_bytes: int) -> bool:
+    """Whether a copy is what `resize_` makes when it needs a larger storage: it takes along all that one held.
+
+    Allowed everywhere, and nobody's work: bytes of storages that hold `source_bytes` and `target_bytes`.
+    """
+    whole = math.prod(source.size) * item_bytes(source.dtype) == source_bytes < target_bytes
+    begins = (source.base, target.base) == (source.address, target.address)
+    runs = pieces(source.size, source.stride) == pieces(target.size, target.stride) == 1 == len(source.size)
+    return whole and begins and runs
 
 
 class Order:

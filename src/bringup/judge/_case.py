@@ -18,7 +18,7 @@ from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
 from bringup.judge._comparison import Comparison, Expected, LimitsOf, NamedTensors, untrue
 from bringup.judge._compile_log import headline
-from bringup.judge._moves import rearranges
+from bringup.judge._moves import rearranges, sizes_alone
 from bringup.judge._near import with_inputs
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
@@ -171,8 +171,8 @@ class CaseJudge(Comparison):
 
         Also where it has none: what a factory makes, kernels make, and to move that would be to choose among more.
         """
-        outs = [name for name in self.operator.writes if name in self.inputs.kwargs]
-        if self.inputs.raises or (self.operator.mutates and not outs):
+        outs = [name for name in self._results if _codec.tensors_of(self.kwargs.get(name), name)]
+        if self.inputs.raises or (self.operator.mutates and not outs) or self.kwargs.get("inplace") is True:
             return False
         if self.operator.indexed and len(self.tensors) > 1:
             return False  # where an index happens to say what sizes say, only kernels know
@@ -180,7 +180,8 @@ class CaseJudge(Comparison):
             return False  # a polynomial of any degree, and other values may be of one that takes hours
         if all(self._name_of(number) in outs for number in range(len(self.tensors))):
             return True
-        return rearranges(self.inputs, [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")], outs)
+        results = [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
+        return rearranges(self.inputs, results, outs, sizes_alone(self.operator.name))
 
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""

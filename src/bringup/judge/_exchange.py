@@ -115,6 +115,7 @@ class Exchange:
         _ = case.result_sizes  # computes the reference, which takes nothing of the candidate's time
         self.waiting = Waiting([*runner.pids, device.pid])
         deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
+        compiled = self._compiled_since(before, deadline)
         request["bases"] = device.begin(mode, request["sizes"], payloads, deadline)
         self.reached = max([self.reached, *map(operator.add, request["bases"], request["sizes"])])
         reply: dict[str, Any] = {}
@@ -125,17 +126,18 @@ class Exchange:
             with beside_others(self.referee.lock if self._reads else ""):
                 deadline = time.monotonic() + seconds + GRACE_SECONDS
                 runner.send(self._message(request), (), deadline)
-                reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+                compiled = self._compiled_since(before, deadline)
+                reply, _ = runner.receive(deadline, {device.fd: device.serve}, compiled)
             check_reply(reply)
             lost = self._not_loaded(reply)
             outputs = case.outputs(reply)
             check_inputs(reply, request)
         except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
-            lost = self._lost(error, seconds, deadline + self.compiling.seconds - before)
+            lost = self._lost(error, seconds, deadline + compiled())
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
         storages = reply.get("storages", []) if lost is None else []
-        deadline += self.compiling.seconds - before  # the compiler has limits of its own
+        deadline += compiled()
         asked = time.monotonic()
         with beside_others(self.referee.lock):
             deadline += time.monotonic() - asked  # that a clock had the device alone
@@ -187,17 +189,18 @@ class Exchange:
                 deadline, before = time.monotonic() + seconds + GRACE_SECONDS, self.compiling.seconds
                 try:
                     runner.send(self._message(request), (), deadline)
-                    reply, _ = runner.receive(deadline, {device.fd: device.serve}, self._compiled_since(before))
+                    compiled = self._compiled_since(before, deadline)
+                    reply, _ = runner.receive(deadline, {device.fd: device.serve}, compiled)
                     check_inputs(check_reply(reply), request)
                     lost = self._not_loaded(reply)
                     replies.append(reply)
                 except (frames.Closed, frames.TooLarge, frames.DeadlineExceeded) as error:
-                    lost = self._lost(error, seconds, deadline + self.compiling.seconds - before)
+                    lost = self._lost(error, seconds, deadline + compiled())
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
                     lost = Outcome("crashed", f"the guest's answer makes no sense: {error}")
                 if lost is not None:
                     break
-            deadline += self.compiling.seconds - before + (0.0 if lost is None else GRACE_SECONDS)
+            deadline += self._compiled_since(before, deadline)() + (0.0 if lost is None else GRACE_SECONDS)
             done = device.told([reply.get("storages", []) for reply in replies], deadline)
         except DeviceLost as lost_device:
             return [], self._device_lost(lost_device, seconds)
@@ -210,8 +213,10 @@ class Exchange:
             lost = cheated("stream", str(done["error"]["text"]))
         return told, lost
 
-    def _compiled_since(self, before: float) -> Callable[[], float]:
-        return lambda: self.compiling.seconds - before
+    def _compiled_since(self, before: float, deadline: float) -> Callable[[], float]:
+        """Say what the compiler has taken since, which is no time of a call's: as long as the candidate has some."""
+        most = max(0.0, self.deadline - deadline) + self.job.limits.compile_seconds
+        return lambda: min(self.compiling.seconds - before, most)
 
     def renew_guest(self) -> None:
         """Have the next call made in a guest that has only loaded the candidate."""
@@ -237,7 +242,8 @@ class Exchange:
             request["bases"] = device.begin(self.mode(case), request["sizes"], payloads, deadline)
             began = time.perf_counter()
             runner.send(self._message(request), (), deadline)
-            reply, _ = runner.receive(deadline, {device.fd: device.serve}, lambda: self.compiling.seconds - before)
+            compiled = self._compiled_since(before, deadline)
+            reply, _ = runner.receive(deadline, {device.fd: device.serve}, compiled)
             taken = time.perf_counter() - began - (self.compiling.seconds - before)
             if (failed := self._not_loaded(reply)) is not None:
                 raise RuntimeError(failed.summary)

@@ -18,12 +18,19 @@ FILLINGS, FILLINGS_LARGE = 8, 3
 SCALE, NOT_ZERO = 100.0, 0.75
 CONSTANTS = 64  # different numbers in a result that are no element's: more are computed
 SEED = 0  # of values that no candidate sees
+# Gradients for which the forward call's input says its sizes, and nothing else, by the name of ATen's operators.
+SIZES_ALONE = frozenset(
+    {f"{name}_backward" for name in ("avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d")}
+    | {f"{name}{n}d_backward" for name in ("reflection_pad", "replication_pad") for n in (1, 2, 3)}
+)
 WIDE = 32  # bits of a dtype that holds any code
 SPARE_BITS = 16  # of codes beyond those that count elements: so that no constant is one
 BESIDE = (1, 2)  # whole numbers for the pivots, counts or indices beside the data
 
 
-def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection[str] = ()) -> bool:
+def rearranges(
+    inputs: CaseInputs, results: list[torch.Tensor], outs: Collection[str] = (), sizes_alone: Collection[int] = ()
+) -> bool:
     """Whether a result of the call is made of one tensor's elements, and of constants, by sizes alone.
 
     The reference is called again, with other values in the tensor's place. Each element of a result must come from the
@@ -31,27 +38,37 @@ def rearranges(inputs: CaseInputs, results: list[torch.Tensor], outs: Collection
     place moves nothing, in whatever dtype (a sum over one element). A result of another dtype moves nothing: casts are
     known by name.
 
+    An operator of several tensors of floating point computes, also in a call in which all but one of them happen not
+    to matter (a factor of 0, no elements, two equal bounds, a window in the padding): wrappers broadcast operands by
+    copies there, as they do elsewhere.
+
     Args:
-        inputs: the case; one that is refused or writes into an argument says no. Each tensor of floating point is the
-            data once; what stands beside it (other such tensors, pivots) must not matter: where it does (indices, a
-            factor of 0, which NaN shows), or where such a tensor has no elements, so that nobody sees it, it says no.
-            Where there are only whole numbers and truth values, each tensor is the data once; but where PyTorch takes
-            several of floating point in their place, it says no.
+        inputs: the case; one that is refused says no. What stands beside its one tensor of floating point (pivots,
+            counts) must not matter: where it does (indices), it says no. Where there are only whole numbers and truth
+            values, each tensor is the data once; but where PyTorch takes several of floating point in their place, it
+            says no.
         results: its right results.
         outs: keyword arguments that it only writes. The reference gets others in their place.
+        sizes_alone: places of arguments of which the operator knows the sizes alone: these are no data.
     """
     asked = {key: value for key, value in inputs.kwargs.items() if key not in outs}
-    given = [tensor for _, tensor in tensors_of([list(inputs.args), asked], "")]
+    shapes = [tensor for place in sizes_alone for _, tensor in tensors_of(list(inputs.args[place : place + 1]), "")]
+    found = [tensor for _, tensor in tensors_of([list(inputs.args), asked], "")]
+    given = [tensor for tensor in found if not any(tensor is one for one in shapes)]
     floats = [tensor for tensor in given if tensor.is_floating_point()]
-    if inputs.raises or inputs.requires or (not floats and _several_data(inputs, given, outs)):
+    if inputs.raises or len(floats) > 1 or (not floats and _several_data(inputs, given, outs)):
         return False
     data = floats or given
     return any(
-        _moved(inputs, results, outs, source, [tensor for tensor in given if tensor is not source])
+        _moved(inputs, results, outs, source, [tensor for tensor in found if tensor is not source])
         for source in data
-        if all(other.numel() for other in floats if other is not source)
-        and (len(data) == 1 or any(_may_hold(result, source) for result in results))
+        if len(data) == 1 or any(_may_hold(result, source) for result in results)
     )
+
+
+def sizes_alone(operator: str) -> tuple[int, ...]:
+    """Return the places of arguments of which an operator or overload knows the sizes alone."""
+    return (1,) if operator.partition(".")[0] in SIZES_ALONE else ()
 
 
 def _may_hold(result: torch.Tensor, source: torch.Tensor) -> bool:
@@ -131,10 +148,6 @@ def _moved_as(
         # The last times what stands beside the data is exchanged, too: for ones, then for twos.
         number = max(0, turn + 1 + len(BESIDE) - fillings)
         made = _answer(inputs, source, values, outs, beside, BESIDE[number - 1] if number else None)
-        places = {number: known for number, known in places.items() if _follows(values, made[number], *known)}
-    if places and any(other.is_floating_point() for other in beside):
-        # A factor of 0, say, hides what it is multiplied with, and two equal bounds what lies between them.
-        made = _answer(inputs, source, values, outs, [one for one in beside if one.is_floating_point()], math.nan)
         places = {number: known for number, known in places.items() if _follows(values, made[number], *known)}
     return bool(places)
 

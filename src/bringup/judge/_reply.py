@@ -38,6 +38,7 @@ def check_reply(reply: dict[str, Any]) -> dict[str, Any]:
     _require(reply, "error", reply.get("error") is None or bool(reply["error"].strip()))
     storages = reply.get("storages", [])
     _require(reply, "storages", isinstance(storages, list) and all(_is_storage(item) for item in storages))
+    _require(reply, "after", "result" not in reply or {"after", "storages"} <= reply.keys())
     devices = reply.get("devices", [])
     _require(reply, "devices", isinstance(devices, list) and all(isinstance(one, str) for one in devices))
     return reply

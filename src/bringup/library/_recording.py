@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from bringup.device import space
-from bringup.device.asked import FRESH, MOST_TEXT, arguments_of, check_options, request_of
+from bringup.device.asked import FRESH, MOST_COMMANDS, MOST_QUEUED, MOST_TEXT, arguments_of, check_options, request_of
 from bringup.device.checks import (
     block_behind,
     check_allocation,
@@ -55,7 +55,6 @@ from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, state
 
-MOST_STEPS = 1 << 17
 MOST_TRIED_SECONDS = 30.0  # that trials of a call take before nothing is measured any more
 LEAST_LIMIT, PER_BYTE = 4 << 30, 16  # bytes that a call may allocate: at least, and for each byte of its arguments
 
@@ -161,7 +160,7 @@ class Recorder:
         self._trials = Trials()
         self._choice: int | None = None
         self._tried_seconds = 0.0
-        self._asked_bytes = 0  # of requests for kernels
+        self._asked_bytes = self._sent_bytes = 0  # of requests for kernels, and of other commands
         self._limit = max(LEAST_LIMIT, PER_BYTE * sum(self.given))
         self.sizes = list(self.given)
         self._returned = False
@@ -267,6 +266,10 @@ class Recorder:
         return ({"stopped": self.error, "line": 0}, b"") if asks else None
 
     def _execute(self, command: Command, body: memoryview) -> Answer | None:
+        if command is not Command.KERNEL:  # which has a limit of its own
+            self._sent_bytes += len(body)
+            if self._sent_bytes > MOST_QUEUED:
+                raise Malformed(f"more than {MOST_QUEUED >> 20} MiB of commands")
         if command is not Command.TIME:
             self._follow(command, bytes(body))
         if command is Command.KERNEL:
@@ -288,8 +291,8 @@ class Recorder:
             self._time()
             return {"seconds": TOLD}, b""
         elif command is not Command.ALSO:
-            if len(self.steps) >= MOST_STEPS:
-                raise Malformed(f"more than {MOST_STEPS} things")
+            if len(self.steps) >= MOST_COMMANDS:
+                raise Malformed(f"more than {MOST_COMMANDS} things")
             self._add(command, body)
         return None
 

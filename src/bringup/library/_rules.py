@@ -6,7 +6,6 @@ A judge asks for them in its own calls; a program makes others. They need no dat
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ import torch
 
 from bringup.device.account import Account, Broken
 from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_BYTES
-from bringup.device.memory import layout_numbers, pieces
+from bringup.device.memory import layout_numbers
 from bringup.judge._provenance import PICKED, left_alone, picked
 from bringup.judge.allowance import allowance_of
 from bringup.library._call import tensors_in
@@ -79,35 +78,45 @@ def _views(told: Iterable[dict[str, Any]], storages: Sequence[int]) -> Iterator[
             yield place, View(storages[one["t"]], int(one["offset"]) * dtype.itemsize, dtype, size, stride)
 
 
-def check(
-    overload: str, tape: Tape, call: Call, sizes: Sequence[Sequence[int]], trace: Trace | None,
-    rearranges: Callable[[], bool], *, draws: bool,
-) -> None:  # fmt: skip
-    """Raise GuestFailed where a tape breaks a rule.
+@dataclass(frozen=True)
+class Moving:
+    """Whether a call only moves elements; then copies and views lay no elements down otherwise."""
+
+    overload: str
+    tensors: int
+    """Among its arguments."""
+    rearranges: Callable[[], bool]
+    """Says it of this call, whatever the overload does in others."""
+
+    def check(self, odd: str) -> None:
+        """Raise GuestFailed where what copies or views do is `odd`, and moving elements is all that the call does."""
+        if odd and (rule_of(self.overload).moves_here(self.tensors) or self.rearranges()):
+            raise GuestFailed(odd)
+
+
+def check(tape: Tape, call: Call, trace: Trace | None, moving: Moving, *, draws: bool) -> None:
+    """Raise GuestFailed where a tape breaks a rule: before it is done, since commands and sizes are enough.
 
     Args:
-        overload: `flip` or `add.out`.
         tape: of the call.
         call: as it was told.
-        sizes: of the results.
         trace: of the call; None where copies may make a result.
-        rearranges: says whether this call only moves elements, whatever the overload does in others.
+        moving: whether it moves elements.
         draws: whether it draws random numbers, of which the host knows nothing.
     """
     reads = len(call.unread) < len(call.tensors)
-    allowance = allowance_of(call.given, call.tensors, data=reads or draws)
     try:
-        _account(tape).check_host_bytes(allowance)
+        _account(tape).check_host_bytes(allowance_of(call.given, call.tensors, data=reads or draws))
     except Broken as broken:
         raise GuestFailed(str(broken)) from None
     if trace is not None:
-        copies = [step for step in tape.steps if isinstance(step, Copy) and not _grows(step, tape)]
-        put = ((one.source, one.target, tape.sizes[one.target.region]) for one in copies if 0 not in one.source.size)
-        odd = trace.disorder(put, sizes)
-        if picked(list(described(tape.answer.result)), len(call.regions)) is not None:
+        results = list(described(tape.answer.result))
+        copies = [one for one in tape.steps if isinstance(one, Copy) and 0 not in one.source.size]
+        put = ((one.source, tape.sizes[one.source.region], one.target, tape.sizes[one.target.region]) for one in copies)
+        odd = trace.disorder(put, [one["shape"] for one in results])
+        if picked(results, len(call.regions)) is not None:
             odd = odd or PICKED
-        if odd and (rule_of(overload).moves_here(len(call.tensors)) or rearranges()):
-            raise GuestFailed(odd)
+        moving.check(odd)
 
 
 def _account(tape: Tape) -> Account:
@@ -136,11 +145,3 @@ def rule_of(overload: str) -> Rule:
 
     found = [operator for operator in get_suite("aten").operators() if operator.name == overload]
     return Rule(computes(found[0]), moves(found[0]), found[0].indexed) if found else Rule(True, False, False)
-
-
-def _grows(step: Copy, tape: Tape) -> bool:
-    """Whether it takes along what a storage held when `resize_` makes a larger one, as PyTorch's own does."""
-    source, target = step.source, step.target
-    whole = math.prod(source.size) * source.dtype.itemsize == tape.sizes[source.region] < tape.sizes[target.region]
-    runs = pieces(source.size, source.stride) == pieces(target.size, target.stride) == 1 == len(source.size)
-    return whole and runs and source.offset == target.offset == 0

@@ -18,7 +18,7 @@ import struct
 import sys
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,10 +99,13 @@ class Sealer:
         """What stands for the `wrapper` of a module, which an overload's calls go to."""
         return SealedWrapper(self, source, schema)
 
-    def record(self, source: str, call: Call, room: Room, reads: _Reads, begun: Begun | None) -> Tape:
+    def record(
+        self, source: str, call: Call, room: Room, reads: _Reads, begun: Begun | None, rules: Callable[[Tape], None]
+    ) -> Tape:
         """Have a guest make a call in this room, of which a part may be done; returns its tape.
 
-        Raises GuestFailed, also where another guest makes it otherwise; CallFailed, and what is refused.
+        Nothing is done, but what was read before, of a call for which `rules` raises. Raises GuestFailed, also where
+        another guest makes it otherwise; CallFailed, and what is refused.
         """
         self.asked += 1
         if not self._tidied:
@@ -119,7 +122,8 @@ class Sealer:
         finally:
             recorder.close()
         tape = self.witnesses.agreed(source, request, tape)
-        recorder.finish(tape)  # not before: what no witness agrees with does nothing
+        rules(tape)
+        recorder.finish(tape)  # not before: what no witness agrees with, or no rule allows, does nothing
         self._waited += time.monotonic() - began
         if self._waited > TOLD_AFTER and not self._told:
             self._told = True
@@ -172,6 +176,15 @@ def _raised(reply: dict[str, Any]) -> Exception:
     if kind is not None and reply.get("own") is True and not text.startswith(LEFT_TO_PYTORCH):
         return kind(text)
     return GuestFailed(f"{name or 'the module cannot be loaded'}: {text}")
+
+
+@contextlib.contextmanager
+def _sensible() -> Iterator[None]:
+    """Take what our own libraries throw at an answer of a guest for what it is: GuestFailed."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
+        raise GuestFailed(f"its answer makes no sense: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -270,19 +283,23 @@ class SealedWrapper:
         room.seed = seed
         done = go_on(tapes, room) if tapes else None
         kept = isinstance(done, Tape)
-        tape = done if isinstance(done, Tape) else self._sealer.record(self._source, call, room, self._reads, done)
-        try:
+        moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
+        if isinstance(done, Tape):
+            tape = done
+        else:
+
+            def rules(tape: Tape) -> None:
+                with _sensible():
+                    _rules.check(tape, call, trace, moving, draws=seed is not None)
+
+            tape = self._sealer.record(self._source, call, room, self._reads, done, rules)
+        with _sensible():
             result = call.finished(tape, room)
             if tape.readings and not self._reads.arguments:
                 self._check_readings(tape, result, call.given)
-            if not kept:
-                sizes = [tensor.shape for tensor in tensors_in([result])]
-                rearranges = functools.partial(self._rearranges, call)
-                _rules.check(self._overload, tape, call, sizes, trace, rearranges, draws=seed is not None)
-                if trace is not None:
-                    _rules.check_writers(tape, call, room, result)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
-            raise GuestFailed(f"its answer makes no sense: {error}") from None
+            if not kept and trace is not None:
+                moving.check(trace.laid)
+                _rules.check_writers(tape, call, room, result)
         if kept:
             self._sealer.repeated += 1
         else:

@@ -12,7 +12,7 @@ from bringup.device import space
 from bringup.device.checks import check_extent
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import Block, Map, codes, count_codes
-from bringup.device.order import Order
+from bringup.device.order import Order, grows
 from bringup.device.wire import Descriptor, Malformed
 from bringup.judge._provenance import MULTIPLIED, UPLOADED_RESULT
 from bringup.library.errors import GuestFailed
@@ -46,15 +46,21 @@ class Trace:
         self._lineage = Lineage()
         self._order = Order(self._arguments)
 
-    def disorder(self, copies: Iterable[tuple[View, View, int]], sizes: Sequence[Sequence[int]]) -> str:
+    def disorder(self, copies: Iterable[tuple[View, int, View, int]], sizes: Sequence[Sequence[int]]) -> str:
         """What is wrong with the copies of the call if it only moves elements; "" for nothing.
 
-        `copies`: from where, to where, and bytes of the latter's region; `sizes`: of the results.
+        `copies`: from where and to where, each with the bytes of its region; `sizes`: of the results.
         """
         order = Order(self._arguments, sizes)
-        for source, target, nbytes in copies:
-            if not order.keeps(descriptor(source, self._given), descriptor(target, self._given), nbytes):
+        for view, has, onto, nbytes in copies:
+            source, target = descriptor(view, self._given), descriptor(onto, self._given)
+            if not grows(source, has, target, nbytes) and not order.keeps(source, target, nbytes):
                 return PUT
+        return ""
+
+    @property
+    def laid(self) -> str:
+        """What is wrong, likewise, with the copies that were done, by what they found there."""
         return self._order.odd
 
     def copied(self, source: View, origin: Map, target: View, block: Map) -> Map:
