@@ -106,6 +106,45 @@ def test_copies_do_not_pick_where_pytorch_refuses_or_much_is_moved(tmp_path: Pat
         assert torch.equal(torch.nn.functional.avg_pool2d(x.to("vpe"), 1, 1).cpu(), x)
 
 
+def test_a_buffer_that_grows_holds_nothing_that_a_kernel_wrote(tmp_path: Path) -> None:
+    body = (
+        "begin = torch.empty([40], device=x.device)\n"
+        "        kernel_flip[(1,)](x[37:], begin, 40, BLOCK=64)\n"
+        "        out[:40].copy_(begin)\n"
+        "        kernel_flip[(1,)](x[:37], out[40:], 37, BLOCK=64)"
+    )
+    with pytest.raises(KernelFailed, match="is made larger"):
+        flipped(tmp_path, body, 77)
+
+
+FLOOD = """
+@triton.jit
+def kernel_abs(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.abs(tl.load(x_ptr + i, mask=i < n)), mask=i < n)
+
+
+def wrapper(self, *, out):
+    n = self.numel()
+    room, host = torch.empty([1 << 24], device=self.device), torch.zeros([1 << 24])
+    for _ in range(5 if n == 77 else n == 78):
+        room.copy_(host)
+    kernel_abs[(2,)](self, out, n, BLOCK=64)
+    return out
+"""
+
+
+@pytest.mark.parametrize(("n", "said"), [(77, "256 MiB of commands"), (78, "the host uploaded 67108864 bytes")])
+def test_a_call_that_breaks_a_rule_does_nothing(tmp_path: Path, n: int, said: str) -> None:
+    library = make_library(tmp_path / "kernels", {"abs.out": FLOOD})
+    x, out = torch.randn(n), torch.full((n,), 7.0)
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        mine = out.to("vpe")
+        with pytest.raises(KernelFailed, match=said):
+            torch.abs(x.to("vpe"), out=mine)
+        assert torch.equal(mine.cpu(), out)
+
+
 def test_a_result_may_be_laid_down_again(tmp_path: Path) -> None:
     body = "made = torch.empty_like(x)\n        kernel_flip[(2,)](x, made, n, BLOCK=64)\n        out.copy_(made)"
     flipped(tmp_path, body, 77)
