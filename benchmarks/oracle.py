@@ -28,8 +28,10 @@ import torch
 
 from _workers import Lost, each
 from bringup.judge import _codec
-from bringup.judge._case import CaseJudge, Expected, output_limits
+from bringup.judge._case import CaseJudge
+from bringup.judge._case_limits import output_limits
 from bringup.judge._compare import input_paths
+from bringup.judge._comparison import Expected
 from bringup.judge._outcome import Outcome
 from bringup.judge._reply import check_reply
 from bringup.operators import DTYPES
@@ -76,7 +78,8 @@ def answer(case: CaseJudge, request: dict[str, Any], payloads: list[memoryview])
         tree, after = _codec.encode(result, held), _codec.encode([args, kwargs], held)
     except _codec.Unencodable as error:
         return {"unencodable": str(error)}, held
-    return {"result": tree, "after": after, "devices": [DEVICE]}, held
+    storages = [[0, size] for size in held.sizes()]
+    return {"result": tree, "after": after, "devices": [DEVICE], "storages": storages}, held
 
 
 def decide(case: CaseJudge) -> Outcome:

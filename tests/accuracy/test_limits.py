@@ -490,6 +490,20 @@ def test_nothing_is_known_of_the_same_elements_of_an_out() -> None:
     assert found.after[0].open is None
 
 
+@pytest.mark.parametrize(("name", "turned"), [("fmod", False), ("remainder", False), ("__rmod__", True)])
+def test_of_a_remainder_whose_quotient_overflows_nothing_is_known(name: str, turned: bool) -> None:
+    """PyTorch's vectorised kernels say NaN there, and those for few elements 0: what it says hangs on the processor."""
+    x, y = torch.tensor([3e38, 7.0, 3e38]), torch.tensor([0.5, 2.0, 1e30])
+    function = torch.remainder if name == "remainder" else torch.fmod
+    args = (y, x) if turned else (x, y)
+    standard = Standard(name, lambda one, other: function(other, one) if turned else function(one, other), "float32")
+    right = function(x, y)
+    (limit,) = standard.limits(args, {}, right, (args, {})).outputs
+    assert limit is not None
+    assert limit.wrong(right, torch.tensor([0.0, 1.0, float(right[2])])).tolist() == [False, False, False]
+    assert limit.wrong(right, torch.tensor([0.0, 0.0, float(right[2]) + 1e29])).tolist() == [False, True, True]
+
+
 def test_what_is_rounded_first_is_infinite_beyond_the_half_precisions_range() -> None:
     x, out = torch.tensor([60000.0], dtype=torch.float16), torch.empty(1, dtype=torch.float64)
     infinite, finite = torch.tensor([math.inf], dtype=torch.float64), torch.tensor([120000.0], dtype=torch.float64)

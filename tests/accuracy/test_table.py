@@ -18,7 +18,12 @@ from bringup.suites import get_suite
 
 def _names() -> list[str]:
     loaded = yaml.safe_load(files("bringup.accuracy").joinpath("data", "classes.yaml").read_text(encoding="utf-8"))
-    flat = [*loaded["exact"].split(), *loaded["exact_integer"].split(), *loaded["exact_order"].split()]
+    flat = [
+        *loaded["exact"].split(),
+        *loaded["exact_integer"].split(),
+        *loaded["exact_remainder"].split(),
+        *loaded["exact_order"].split(),
+    ]
     flat += [name for kind in ("rounding", "accumulating", "composite") for name in loaded[kind]]
     return flat + [
         name for kind in ("factors", "undefined") for names in loaded[kind].values() for name in names.split()

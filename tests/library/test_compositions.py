@@ -283,6 +283,29 @@ def test_axes_that_keep_or_double_their_size_are_resized_as_by_the_cpu(shipped: 
     assert torch.equal(wide, F.interpolate(x, scale_factor=(1.1, *[1.5] * (axes - 1))))
 
 
+@pytest.mark.parametrize(("axes", "mode"), [(1, "linear"), (2, "bilinear"), (3, "trilinear")])
+@pytest.mark.parametrize("corners", [True, False])
+def test_axes_that_keep_their_size_are_interpolated_as_by_the_cpu(
+    shipped: Any, axes: int, mode: str, corners: bool
+) -> None:
+    x = torch.arange(2 * 3.0**axes).square().reshape((1, 2) + (3,) * axes)
+    for factor in (1.3, 2.1, 2.0, 0.7):
+        wide = (1.3, *[factor] * (axes - 1))
+        found = F.interpolate(x.to("vpe"), scale_factor=wide, mode=mode, align_corners=corners).cpu()
+        torch.testing.assert_close(found, F.interpolate(x, scale_factor=wide, mode=mode, align_corners=corners))
+
+
+def test_labels_behind_the_end_are_none(shipped: Any) -> None:
+    x = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))
+    for labels in ([0, 1, -1, 2, 2, 2], [3, -1, 0, 1, 2, 2], [0, 1, 2, 3, 4, 5], [-1] * 6, [2, 2, -1, -1, -1, -1]):
+        y = torch.tensor([labels, labels, [5, -1, 0, 0, 0, 0], labels])
+        for reduction in ("none", "mean", "sum"):
+            found = F.multilabel_margin_loss(x.to("vpe"), y.to("vpe"), reduction=reduction).cpu()
+            torch.testing.assert_close(found, F.multilabel_margin_loss(x, y, reduction=reduction))
+        one = F.multilabel_margin_loss(x[0].to("vpe"), y[0].to("vpe")).cpu()
+        torch.testing.assert_close(one, F.multilabel_margin_loss(x[0], y[0]))
+
+
 def test_nothing_is_pooled_to_nothing(shipped: Any) -> None:
     x = torch.ones(1, 2, 4, 4, device="vpe")
     assert [tuple(F.adaptive_avg_pool2d(x, size).shape) for size in (0, (0, 3), (2, 0))] == [

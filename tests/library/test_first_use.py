@@ -11,6 +11,7 @@ from library_kernels import ADD, binary
 from library_testkit import make_library
 
 import bringup
+from bringup.judge import in_use
 from bringup.library.enabling import default_library
 from bringup.library.errors import KernelFailed, NotEnabled
 
@@ -214,3 +215,13 @@ def test_what_another_thread_writes_meanwhile_is_no_mistake_of_a_sealed_kernel(t
         host_view(x).fill_(5.0)
         with pytest.raises(WrongResult):  # what it writes itself counts
             uses.made(schema_of("add.out"), [out, x, 1, out], lambda: compute(out))
+
+
+def test_what_would_end_the_process_is_not_asked_of_the_cpu() -> None:
+    x, y = torch.tensor([-(2**63), 9]), torch.tensor([-1, 2])
+    divide = torch.ops.aten.div.out_mode
+    with pytest.raises(in_use.Trapped):
+        in_use.call_of("div.out_mode", divide, [x, y], {"rounding_mode": "trunc", "out": torch.empty_like(x)})
+    with bringup.enable(Path(__file__).parents[2] / "kernels", device="vpe:pe64", checked=True) as on:
+        assert torch.div(x.to("vpe"), y.to("vpe"), rounding_mode="trunc").cpu().tolist() == [-(2**63), 4]
+        assert "of which the CPU's kernel may end the process" in on.report()

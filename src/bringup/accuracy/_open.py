@@ -75,6 +75,28 @@ def _unheld(
     return [~((whole >= float(limits.min)) & (whole < float(limits.max) + 1)), *[None] * (len(outputs) - 1)]
 
 
+def _far_apart(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], outputs: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    """A remainder of two finite numbers whose quotient the dtype cannot hold: vectorised kernels say NaN, others do not.
+
+    PyTorch computes half precisions in float32.
+    """
+    result = outputs[0]
+    if result.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        return [None] * len(outputs)
+    x, y = (torch.as_tensor(value).to(torch.float32) for value in ([*args, *kwargs.values()])[:2])
+    apart = (x / y).isinf() & x.isfinite() & (y != 0)
+    return [apart.broadcast_to(result.shape), *[None] * (len(outputs) - 1)]
+
+
+def _far_apart_turned(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], outputs: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    """The same, where the first argument divides the second."""
+    return _far_apart(tuple([*args, *kwargs.values()][1::-1]), {}, outputs)
+
+
 TINY = 2.0**-26  # below it 1 + a keeps fewer bits of a than float32 has
 FAR = 1e12  # the factor x (x + 1) ... (x + 23) of the series' last term overflows in double precision above 7e12
 
@@ -83,5 +105,7 @@ OPEN: Mapping[str, Open] = {
     "near_one": _near_one,
     "at_infinity": _at_infinity,
     "far": _far,
+    "far_apart": _far_apart,
+    "far_apart_turned": _far_apart_turned,
     "unheld": _unheld,
 }

@@ -60,6 +60,8 @@ def table() -> Mapping[str, Rule]:
         rules[name] = Rule("exact")
     for name in loaded["exact_integer"].split():
         rules[name] = Rule("exact", open="unheld")
+    for name in loaded["exact_remainder"].split():
+        rules[name] = Rule("exact", open="far_apart")
     for name in loaded["exact_order"].split():
         rules[name] = Rule("exact", zero_sign=False)
     for kind in ("rounding", "accumulating", "composite"):

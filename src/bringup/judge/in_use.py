@@ -26,6 +26,12 @@ from bringup.targets import Target
 from bringup.verdict import CaseId
 
 SUITE = "aten"
+DIVIDE = frozenset({"div", "divide", "floor_divide", "remainder", "fmod", "lcm", "gcd"})
+"""Operators whose CPU kernels may divide the smallest whole number by -1, at which a processor ends the process."""
+
+
+class Trapped(Exception):
+    """PyTorch's own kernel would end this process instead of an answer."""
 
 
 class Call:
@@ -56,8 +62,10 @@ def call_of(
     """Make a call of an overload (`add.out`) ready; None where nothing says what is right.
 
     `operator`: PyTorch's OpOverload; `args` and `kwargs`: host tensors, which are this call's own from now on; `seed`:
-    what a random one is given. None for overloads of which nothing says what is right.
+    what a random one is given. None for overloads of which nothing says what is right. Raises Trapped.
     """
+    if overload.partition(".")[0].removesuffix("_") in DIVIDE and any(map(_has_smallest, _tensors([args, kwargs]))):
+        raise Trapped(f"{overload} of the smallest whole number")
     suite = _suite()
     facts = suite.overloads.get(overload)
     recorded = Recorded(overload, operator, tuple(args), dict(kwargs))
@@ -78,6 +86,15 @@ def call_of(
         return limits_of(inputs, known) if arithmetic is None else limits_of(inputs, known, arithmetic)
 
     return Call(CaseJudge(inputs, _operator(overload), "cpu", expected, frozenset(), limits=limits))
+
+
+def _tensors(tree: Any) -> list[torch.Tensor]:
+    return [tensor for _, tensor in _codec.tensors_of(tree, "")]
+
+
+def _has_smallest(tensor: torch.Tensor) -> bool:
+    wide = tensor.dtype in (torch.int32, torch.int64)  # smaller ones are divided as int32
+    return wide and tensor.numel() > 0 and int(tensor.min()) == torch.iinfo(tensor.dtype).min
 
 
 @functools.cache

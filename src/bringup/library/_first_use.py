@@ -31,6 +31,7 @@ LARGE = f"of more than {LEAST_BYTES >> 20} MiB and {SHARE:.0%} of the free memor
 RANDOM = "for random numbers"
 MEANWHILE = "whose arguments something else has written meanwhile"
 REFUSED = "which the CPU's kernel refuses"
+TRAPS = "of which the CPU's kernel may end the process"
 SELDOM = 50  # calls of a kind, on average, of which one is compared at least
 
 Compute = Callable[[], Any]
@@ -57,7 +58,13 @@ class FirstUses:
         if args is None:
             self.left_out[LARGE] += 1
             return compute()
-        call = _apart(lambda: self._call(schema, args, kwargs, seed))
+        from bringup.judge.in_use import Trapped
+
+        try:
+            call = _apart(lambda: self._call(schema, args, kwargs, seed))
+        except Trapped:
+            self.left_out[TRAPS] += 1
+            return compute()
         result = compute()
         if call is None:
             self.left_out[RANDOM if schema.random else UNKNOWN] += 1

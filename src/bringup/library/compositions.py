@@ -185,6 +185,69 @@ def _upsample_nearest2d(
     return upsample_nearest2d(input, output_size, factor(scales_h, -2), factor(scales_w, -1))
 
 
+def _factors(input: Any, output_size: list[int], *given: float | None) -> list[float | None]:
+    """Factors of axes for a linear resampling: None for one that keeps its size.
+
+    The CPU's kernels leave such an axis as it is, whatever its factor; PyTorch's decomposition samples it by that.
+    """
+    sizes = zip(input.shape[-len(given) :], output_size, given, strict=True)
+    return [None if before == after else factor for before, after, factor in sizes]
+
+
+def _upsample_linear1d(input: Any, output_size: list[int], align_corners: bool, scales: float | None = None) -> Any:
+    """`upsample_linear1d`: PyTorch's decomposition, see `_factors`."""
+    from torch._decomp.decompositions import upsample_linear1d
+
+    return upsample_linear1d(input, output_size, align_corners, *_factors(input, output_size, scales))
+
+
+def _upsample_bilinear2d(
+    input: Any, output_size: list[int], align_corners: bool,
+    scales_h: float | None = None, scales_w: float | None = None,
+) -> Any:  # fmt: skip
+    """`upsample_bilinear2d`: PyTorch's decomposition, see `_factors`."""
+    from torch._decomp.decompositions import upsample_bilinear2d
+
+    return upsample_bilinear2d(input, output_size, align_corners, *_factors(input, output_size, scales_h, scales_w))
+
+
+def _upsample_trilinear3d(
+    input: Any, output_size: list[int], align_corners: bool,
+    scales_d: float | None = None, scales_h: float | None = None, scales_w: float | None = None,
+) -> Any:  # fmt: skip
+    """`upsample_trilinear3d`: PyTorch's decomposition, see `_factors`."""
+    from torch._decomp.decompositions import upsample_trilinear3d
+
+    factors = _factors(input, output_size, scales_d, scales_h, scales_w)
+    return upsample_trilinear3d(input, output_size, align_corners, *factors)
+
+
+def _multilabel_margin_loss(input: Any, target: Any, reduction: int) -> tuple[Any, Any]:
+    """`multilabel_margin_loss_forward`: `input` and `target` (N, C) or (C,); labels end before the first -1.
+
+    With y the labels of a sample: the sum over y and all j that are none of max(0, 1 - x[y] + x[j]) / C, as
+    `torch.nn.MultiLabelMarginLoss` documents it. `reduction`: 0 none, 1 the mean, 2 the sum of the samples' losses.
+    Returns that, and 1 where an element's index is a label of its sample, else 0, in the input's dtype.
+    """
+    import torch
+
+    if input.dim() > 2 or input.shape[-1:].numel() == 0 or (input.dim() == 2 and input.shape[1] == 0):
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, got: {input.shape}")
+    if target.shape != input.shape:
+        raise RuntimeError(f"inconsistent target size: {target.shape} for input of size: {input.shape}")
+    x, y = torch.atleast_2d(input), torch.atleast_2d(target)
+    index = torch.arange(x.shape[1], device=y.device)
+    counts = (y == -1).cumsum(dim=1) == 0
+    labels = torch.where(counts, y, 0)
+    is_target = ((index == labels.unsqueeze(-1)) & counts.unsqueeze(-1)).any(dim=1)
+    margins = (1 - x.gather(1, labels).unsqueeze(-1) + x.unsqueeze(1)).clamp_min(0) / x.shape[1]
+    losses = torch.where(counts.unsqueeze(-1) & ~is_target.unsqueeze(1), margins, 0).sum(dim=(1, 2))
+    told = is_target.to(input.dtype).reshape(target.shape)
+    if reduction == 0:
+        return losses if input.dim() > 1 else losses.reshape(()), told
+    return losses.mean() if reduction == 1 else losses.sum(), told
+
+
 def _adaptive_avg_pool2d(self: Any, output_size: list[int]) -> Any:
     """`_adaptive_avg_pool2d`: PyTorch's decomposition, which divides by the size asked for, for all sizes but zero."""
     from torch._decomp.decompositions import adaptive_avg_pool2d
@@ -259,6 +322,14 @@ OURS: dict[str, Callable[..., Any]] = {
     "native_group_norm": _group_norm,
     "upsample_nearest2d": _upsample_nearest2d,
     "upsample_nearest2d.out": _upsample_nearest2d,
+    "upsample_linear1d": _upsample_linear1d,
+    "upsample_linear1d.out": _upsample_linear1d,
+    "upsample_bilinear2d": _upsample_bilinear2d,
+    "upsample_bilinear2d.out": _upsample_bilinear2d,
+    "upsample_trilinear3d": _upsample_trilinear3d,
+    "upsample_trilinear3d.out": _upsample_trilinear3d,
+    "multilabel_margin_loss_forward": _multilabel_margin_loss,
+    "multilabel_margin_loss_forward.output": _multilabel_margin_loss,
     "_adaptive_avg_pool2d": _adaptive_avg_pool2d,
     "_adaptive_avg_pool2d.out": _adaptive_avg_pool2d,
     "ldexp.Tensor": _ldexp,
