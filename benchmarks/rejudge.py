@@ -1,7 +1,9 @@
 """Judge recorded kernels on another target: the last reply of each recorded dialog, on every case of its operator.
 
-    python benchmarks/rejudge.py --target cuda [--recordings vpe-pe64] [--suite opinfo] [--ops GLOBS] [--skip GLOBS]
-        [--jobs N] [--out OUT.jsonl] [--minutes M] [--seed SEED] [--report]
+    python benchmarks/rejudge.py --target cuda [--recordings vpe-pe64 | --library kernels] [--suite opinfo]
+        [--ops GLOBS] [--skip GLOBS] [--jobs N] [--out OUT.jsonl] [--minutes M] [--seed SEED] [--report]
+
+`--library` judges the kernels of a library on disk, on the suite `aten`.
 
 The kernels were accepted on the target of their recording; this says which of them hold elsewhere, on a real GPU say,
 and how many cases per second each judge process does there. Nothing is repaired: a failure is a finding; only a launch
@@ -20,6 +22,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from bringup.audit import of_kernels
 from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import JudgeConfig
@@ -34,6 +37,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", required=True)
     parser.add_argument("--recordings", default="vpe-pe64", help="a shipped set, or the path of one")
+    parser.add_argument("--library", type=Path, help="a kernel library, in the place of recordings")
     parser.add_argument("--suite", default="opinfo", help="whose operators the set has recorded")
     parser.add_argument("--ops", default="*", help="globs, separated by commas")
     parser.add_argument("--skip", default="", help="globs, separated by commas")
@@ -46,10 +50,14 @@ async def main() -> None:
     options = parser.parse_args()
     if options.report and options.out is None:
         parser.error("--report tells of a file: name it with --out")
-    suite = get_suite(options.suite)
+    suite = get_suite("aten" if options.library else options.suite)
     known, changed = {operator.name for operator in suite.operators()}, 0
     chosen: dict[str, Candidate] = {}
-    for name, candidate in RecordingSet(find_set(options.recordings)).candidates().items():
+    if options.library:
+        candidates = {one.operator: one.candidate for one in of_kernels(options.library).subjects}
+    else:
+        candidates = RecordingSet(find_set(options.recordings)).candidates()
+    for name, candidate in candidates.items():
         if _matches(name, options.ops) and not _matches(name, options.skip):
             if name in known:
                 chosen[name] = Candidate(source=ported(candidate.source, options.target))
