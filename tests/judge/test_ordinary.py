@@ -15,8 +15,10 @@ from judge_bench import Bench
 from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import NO_CACHE, JudgeConfig
+from bringup.judge._case import CaseJudge
 from bringup.judge.guards import IDS
 from bringup.judge.guards.ordinary import ELEMENTS, MOST, PROGRAMS, _shapes, tiled
+from bringup.judge.in_use import _Expected
 from bringup.suites import get_suite
 
 SEEDS = (1, 2)
@@ -101,3 +103,14 @@ def test_structure_stays(size: int) -> None:
     tall = tiled(square, (4 * size, size), chance)
     assert tall.shape == (4 * size, size)
     assert tall.unique(dim=0).shape == tall.shape
+
+
+def test_each_result_has_room_of_its_own_size_whatever_the_names_are() -> None:
+    """Arguments stand in the order of their names, results in that of the schema."""
+    suite = get_suite("aten")
+    made = suite.materialise("_linalg_det.result", "float32")
+    inputs = next(one for one in made if one.args[0].dim() == 2 and one.args[0].shape[0] > 1)
+    n = inputs.args[0].shape[0]
+    case = CaseJudge(inputs, suite.operator("_linalg_det.result"), "cpu", _Expected(), frozenset())
+    assert [case.tensors[number][0].split()[-1] for number in case.outs] == ["result", "LU", "pivots"]
+    assert [tuple(case.tensors[number][1].shape) for number in case.outs] == [(), (n, n), (n,)]

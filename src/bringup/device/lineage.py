@@ -46,7 +46,7 @@ def carried(
     launched = (writers & WRITER) == LAUNCHED
     turned = False
     if order is not None and launched.any() and grows(source, origin.nbytes, target, block.nbytes):
-        order.odd = order.odd or GREW
+        order.odd = order.odd or ("" if order.keeps(source, target, block.nbytes) else GREW)
     if order is not None and writers.size:
         turned = order.laid(source, target, again=bool((writers & TURNED).any()), made=bool(launched.any()))
     found: Map = np.where(writers != 0, writers & ~np.uint8(TAKEN) | COPIED, 0).astype(np.uint8)

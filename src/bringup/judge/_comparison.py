@@ -256,6 +256,14 @@ class Comparison:
         """Whether a tensor of the arguments, or of a tuple among them, is there for the result, by its name."""
         return self._name_of(number) in {"out", *self.operator.writes}
 
+    @property
+    def outs(self) -> list[int]:
+        """Numbers of the tensors that are there for the results, in the order of these; names stand in another one."""
+        writes = self.operator.writes
+        found = [number for number in range(len(self.tensors)) if self.is_out(number)]
+        names = {number: self._name_of(number) for number in found}
+        return sorted(found, key=lambda number: writes.index(names[number]) if names[number] in writes else 0)
+
     def must_write(self, number: int) -> bool:
         """Whether a right call writes every element of a tensor among the arguments: an `out` that holds no data."""
         outs = [id(tensor) for name in self._results for _, tensor in _codec.tensors_of(self.kwargs.get(name), name)]

@@ -90,7 +90,7 @@ def remade(
     """
     import torch
 
-    outs = [number for number in range(len(case.tensors)) if case.is_out(number)]
+    outs = case.outs
     new = {**tensors, **{number: torch.empty(0, dtype=case.tensors[number][1].dtype) for number in outs}}
     made = rerun.remade(case, new, lengths, words)
     found = [] if made is None else results(made)
