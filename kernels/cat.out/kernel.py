@@ -198,7 +198,7 @@ def wrapper(tensors, dim=0, *, out=None):
             length += x.shape[dim]
         shape[dim] = length
         order = list(range(rank))
-        if last:
+        if last and (out is None or (list(out.shape) == shape and channels_last(out))):
             order = [0] + list(range(2, rank)) + [1]
         inverse = [order.index(d) for d in range(rank)]
         at = inverse[dim]
