@@ -31,6 +31,8 @@ def kernel_lu(w_ptr, pivots_ptr, info_ptr, batch, m, n, steps, ld, R: tl.constex
                     qmask = qcols < n
                     upper = tl.load(w + k * ld + qcols, mask=qmask, other=0.0)
                     lower = tl.load(w + p * ld + qcols, mask=qmask, other=0.0)
+                    # Several threads may hold the same elements: all have read before one writes.
+                    tl.debug_barrier()
                     tl.store(w + k * ld + qcols, lower, mask=qmask)
                     tl.store(w + p * ld + qcols, upper, mask=qmask)
             tl.debug_barrier()
@@ -42,6 +44,7 @@ def kernel_lu(w_ptr, pivots_ptr, info_ptr, batch, m, n, steps, ld, R: tl.constex
                 at_column = w + (rows * ld + k)[:, None]
                 a = tl.load(at_column, mask=rmask[:, None], other=0.0)
                 factor = tl.where(pivot == 0.0, a, a / pivot)
+                tl.debug_barrier()
                 tl.store(at_column, factor, mask=rmask[:, None])
                 for c0 in range((k + 1) // C * C, n, C):
                     cols = c0 + tl.arange(0, C)
@@ -50,6 +53,7 @@ def kernel_lu(w_ptr, pivots_ptr, info_ptr, batch, m, n, steps, ld, R: tl.constex
                     at = w + rows[:, None] * ld + cols[None, :]
                     both = rmask[:, None] & cmask[None, :]
                     t = tl.load(at, mask=both, other=0.0)
+                    tl.debug_barrier()
                     tl.store(at, t - factor * u[None, :], mask=both)
             tl.debug_barrier()
         tl.store(info_ptr + b, info)
