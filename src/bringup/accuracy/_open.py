@@ -78,7 +78,7 @@ def _unheld(
 def _far_apart(
     args: tuple[Any, ...], kwargs: Mapping[str, Any], outputs: Sequence[torch.Tensor]
 ) -> list[torch.Tensor | None]:
-    """A remainder of two finite numbers whose quotient the dtype cannot hold: vectorised kernels say NaN, others do not.
+    """A remainder of two finite numbers whose quotient no number of the dtype is: some kernels say NaN, others do not.
 
     PyTorch computes half precisions in float32.
     """
