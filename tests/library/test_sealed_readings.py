@@ -80,13 +80,14 @@ def test_a_later_process_knows_them(on: Any, tapes: Path) -> None:
         ("found = count[0].item(); count[1].item(); count[0].item()", "more than a call of this operator may read"),
         ("found = sum(count.tolist()) // 2; count[0].item()", "more than a call of this operator may read"),
         ("found = count[0].item(); count.view(torch.float32)[2].item()", "which is no size of the result"),
+        ("found = count[0].item(); torch.empty_like(count)[0].item()", "memory that no kernel has written"),
         (
             "import os\n    more = int.from_bytes(os.urandom(2), 'little')\n"
             "    kernel_count[(1,)](self, count, self.numel() + more, BLOCK=64)\n    " + HONEST,
             "asks for something else",
         ),
     ],
-    ids=["arguments", "three numbers", "two and one", "no size", "goes by chance"],
+    ids=["arguments", "three numbers", "two and one", "no size", "nobody's", "goes by chance"],
 )
 def test_what_is_read_has_the_judge_s_bounds(tmp_path: Path, body: str, message: str) -> None:
     library = make_library(tmp_path / "kernels", {"nonzero": COUNT.replace("BODY", body)})

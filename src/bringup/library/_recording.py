@@ -454,6 +454,8 @@ class Recorder:
                 raise Malformed("an argument, which it may not read")
             if what.region in self._moved():
                 raise Malformed("memory into which copies or the host have brought something, which it may not read")
+            if what.region not in self._launched():
+                raise Malformed("memory that no kernel has written, which it may not read")
         # What nobody has agreed to has no choice; nor has what follows, for one number holds for all of a call.
         self.steps[self._done :] = map(untuned, self.steps[self._done :])
         self._catch_up()
@@ -466,6 +468,16 @@ class Recorder:
         found = set(range(len(self.given)))
         for step in self.steps:
             if isinstance(step, Upload) or (isinstance(step, Copy) and step.source.region in found):
+                found.add(step.target.region)
+        return found
+
+    def _launched(self) -> set[int]:
+        """Regions that kernels were given, and those into which one of these was copied."""
+        found = set[int]()
+        for step in self.steps:
+            if isinstance(step, Launch):
+                found.update(region for _, _, region, _ in step.pointers)
+            elif isinstance(step, Copy) and step.source.region in found:
                 found.add(step.target.region)
         return found
 
