@@ -225,3 +225,13 @@ def test_what_would_end_the_process_is_not_asked_of_the_cpu() -> None:
     with bringup.enable(Path(__file__).parents[2] / "kernels", device="vpe:pe64", checked=True) as on:
         assert torch.div(x.to("vpe"), y.to("vpe"), rounding_mode="trunc").cpu().tolist() == [-(2**63), 4]
         assert "of which the CPU's kernel may end the process" in on.report()
+
+
+def test_indices_that_name_nothing_are_the_program_s_error() -> None:
+    x = torch.arange(6.0)
+    with bringup.enable(Path(__file__).parents[2] / "kernels", device="vpe:pe64", checked=True):
+        assert x.to("vpe").gather(0, torch.tensor([0, 5]).to("vpe")).cpu().tolist() == [0.0, 5.0]
+        with pytest.raises(
+            RuntimeError, match="index 9 is out of bounds for dimension 0 with size 6; the kernel takes"
+        ):
+            x.to("vpe").gather(0, torch.tensor([0, 9, 1]).to("vpe"))

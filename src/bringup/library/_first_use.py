@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,8 @@ RANDOM = "for random numbers"
 MEANWHILE = "whose arguments something else has written meanwhile"
 REFUSED = "which the CPU's kernel refuses"
 TRAPS = "of which the CPU's kernel may end the process"
+OUTSIDE = re.compile(r"^.*\bout of (?:bounds|range)\b.*$", re.MULTILINE)
+"""What PyTorch says of indices that name nothing: no kernel is asked to look at them, and no result is right."""
 SELDOM = 50  # calls of a kind, on average, of which one is compared at least
 
 Compute = Callable[[], Any]
@@ -78,7 +81,9 @@ class FirstUses:
         told = on_host(made, storages)
         try:
             _apart(call.expect)
-        except Exception:  # whatever PyTorch's own kernel raises of what this one has taken
+        except Exception as error:  # whatever PyTorch's own kernel raises of what this one has taken
+            if type(error) in (IndexError, RuntimeError) and (found := OUTSIDE.search(str(error))):
+                raise type(error)(f"{found[0]}; the kernel takes it, PyTorch's own for the CPU refuses it") from None
             self.left_out[REFUSED] += 1
             return result
         difference = _apart(lambda: call.difference(told, *after))
