@@ -203,7 +203,7 @@ def kernel_heads(key_ptr, value_ptr, acc_ptr, entries, BLOCK: tl.constexpr):
 
 @triton.jit
 def kernel_finish(x_ptr, acc_ptr, count_ptr, out_ptr, n, KIND: tl.constexpr, MEAN: tl.constexpr, SELF: tl.constexpr,
-                  FLOAT: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+                  FLOAT: tl.constexpr, TRUTH: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     for start in range(first, n, step):
@@ -225,6 +225,8 @@ def kernel_finish(x_ptr, acc_ptr, count_ptr, out_ptr, n, KIND: tl.constexpr, MEA
                 v = tl.where((x > v) | (x != x), x, v)
             else:
                 v = tl.where((x < v) | (x != x), x, v)
+        if TRUTH:
+            v = (v != 0).to(WIDE)
         if MEAN:
             if SELF:
                 count = count + 1
@@ -307,8 +309,8 @@ def reduced(x, dim, index, index_strides, sizes, src, reduce, include_self):
                 to, value, acc, count, entries, KIND=kind, FLOAT=floating, BLOCK=1024, enable_scatter_stores=True
             )
     kernel_finish[programs(n)](
-        x, acc, count, result, n, KIND=kind, MEAN=reduce == "mean", SELF=bool(include_self), FLOAT=floating, WIDE=wide,
-        BLOCK=1024
+        x, acc, count, result, n, KIND=kind, MEAN=reduce == "mean", SELF=bool(include_self), FLOAT=floating,
+        TRUTH=x.dtype == torch.bool, WIDE=wide, BLOCK=1024
     )
     return result
 

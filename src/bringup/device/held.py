@@ -5,11 +5,13 @@ Triton keeps what it has compiled as files and reads it back from there. In a gu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from triton import knobs
 from triton.compiler import compiler
+from triton.runtime.autotuner import Autotuner
 from triton.runtime.cache import CacheManager
 
 _files: dict[str, str | bytes] = {}
@@ -20,6 +22,13 @@ def install() -> None:
     """Let Triton keep compiled kernels in this process's memory alone."""
     knobs.cache.manager_class = HeldCache
     vars(compiler)["Path"] = HeldPath
+    Autotuner.check_disk_cache = _measured
+
+
+def _measured(tuner: Any, key: Any, configs: Any, measure: Callable[[], Any]) -> bool:
+    """What `cache_results=True` asks for: there is nothing to be read, and nobody to keep it for."""
+    measure()
+    return False
 
 
 class HeldCache(CacheManager):  # type: ignore[misc]

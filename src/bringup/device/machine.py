@@ -256,6 +256,8 @@ class Machine:
                 self.also.append(request_of(body))
                 return None
             choices = self._choices(body) if command is Command.LAUNCH else []
+            if command in (Command.COPY, Command.UPLOAD):
+                self.trials.wrote()
             self.alternatives = max(self.alternatives, len(choices))
             if self.execution.error is None:
                 self.transcript.add(command, body, choices)

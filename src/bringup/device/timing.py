@@ -82,6 +82,11 @@ class Trials:
         """Note a launch of the trial that was begun last."""
         self._open[-1].append(bytes(body))
 
+    def wrote(self) -> None:
+        """Note a copy or an upload: what the trial launches hangs on more than its arguments, and stands for no other."""
+        if self._open:
+            self._open[-1] += [b"", b""]
+
     def end(self, seconds: float = 0.0) -> bool:
         """End the trial that was begun last; False where none was, or where there are too many."""
         if not self._open:

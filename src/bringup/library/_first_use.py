@@ -35,6 +35,8 @@ REFUSED = "which the CPU's kernel refuses"
 TRAPS = "of which the CPU's kernel may end the process"
 OUTSIDE = re.compile(r"^.*\bout of (?:bounds|range)\b.*$", re.MULTILINE)
 """What PyTorch says of indices that name nothing: no kernel is asked to look at them, and no result is right."""
+SLOW = "which took the CPU too long"
+SECONDS = 60.0  # for the reference and what it may be off by: series take as many steps as an argument says
 SELDOM = 50  # calls of a kind, on average, of which one is compared at least
 
 Compute = Callable[[], Any]
@@ -61,11 +63,11 @@ class FirstUses:
         if args is None:
             self.left_out[LARGE] += 1
             return compute()
-        from bringup.judge.in_use import Trapped
+        from bringup.judge import in_use
 
         try:
             call = _apart(lambda: self._call(schema, args, kwargs, seed))
-        except Trapped:
+        except in_use.Trapped:
             self.left_out[TRAPS] += 1
             return compute()
         result = compute()
@@ -79,14 +81,18 @@ class FirstUses:
         storages: Storages = {}  # of both: a result that shares memory with an argument shows
         after = _split(schema, [on_host(value, storages) for value in values])
         told = on_host(made, storages)
+        unasked = _unasked(schema, values)
         try:
-            _apart(call.expect)
-        except Exception as error:  # whatever PyTorch's own kernel raises of what this one has taken
+            difference = _apart(lambda: call.difference(told, *after, unasked), SECONDS)
+        except TimeoutError:
+            self.left_out[SLOW] += 1
+            return result
+        except in_use.Refused as refused:
+            error = refused.by  # whatever PyTorch's own kernel raises of what this one has taken
             if type(error) in (IndexError, RuntimeError) and (found := OUTSIDE.search(str(error))):
                 raise type(error)(f"{found[0]}; the kernel takes it, PyTorch's own for the CPU refuses it") from None
             self.left_out[REFUSED] += 1
             return result
-        difference = _apart(lambda: call.difference(told, *after))
         if difference and self._sealed and not _same(_read(schema, args, kwargs), _read(schema, *after)):
             self.left_out[MEANWHILE] += 1  # no sealed call can have done that
             return result
@@ -132,7 +138,11 @@ class FirstUse:
         uses = self._uses[kind]
         if self._new_number(kind, values) or uses >= self._next.get(kind, 1):
             self._next[kind] = uses + 1 + int(self._chance.uniform(0, 2) * min(uses, SELDOM))
-            return self._owner.made(self._schema, values, compute, seed)
+            try:
+                return self._owner.made(self._schema, values, compute, seed)
+            except WrongResult:
+                self._next[kind] = uses + 1  # who goes on all the same is told again
+                raise
         return compute()
 
     def _new_number(self, kind: Any, values: Sequence[Any]) -> bool:
@@ -145,8 +155,17 @@ class FirstUse:
         return True
 
 
-def _apart(function: Callable[[], Any]) -> Any:
-    """Call a function where no mode of the program's is in force: its own device, gradients, hooks of functions."""
+def _unasked(schema: Schema, values: Sequence[Any]) -> frozenset[int]:
+    """Places of results that nobody asks a gradient formula for: PyTorch's CPU kernels give some all the same."""
+    masks = [value for value, p in zip(values, schema.parameters, strict=True) if p.name == "output_mask"]
+    return frozenset(place for mask in masks for place, asked in enumerate(mask) if not asked)
+
+
+def _apart(function: Callable[[], Any], seconds: float | None = None) -> Any:
+    """Call a function where no mode of the program's is in force: its own device, gradients, hooks of functions.
+
+    Raises TimeoutError where that takes longer; it goes on then, beside the program.
+    """
     found: list[Any] = []
     raised: list[BaseException] = []
 
@@ -157,9 +176,11 @@ def _apart(function: Callable[[], Any]) -> Any:
         except BaseException as error:
             raised.append(error)
 
-    thread = threading.Thread(target=run, name="bringup-first-use")
+    thread = threading.Thread(target=run, name="bringup-first-use", daemon=True)
     thread.start()
-    thread.join()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimeoutError
     if raised:
         raise raised[0]
     return found[0]

@@ -320,6 +320,8 @@ class Recorder:
         elif self._trials:  # what is tried is the clock's business
             if command is Command.LAUNCH:
                 self._trials.launch(body)
+            else:
+                self._trials.wrote()
         elif command is Command.COPY:
             source, target = unpack_copy(body)
             check_copy(source, self._nbytes(source.base), target, self._nbytes(target.base))

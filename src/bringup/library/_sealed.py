@@ -310,8 +310,8 @@ class SealedWrapper:
     def _rearranges(self, call: Call) -> bool:
         """Whether a call only moves elements, as the judge asks PyTorch.
 
-        True where nobody can say: copies that lay elements down otherwise have no part in it then. PyTorch is asked in
-        another dtype where it refuses the call's.
+        True where too much memory is needed to ask: copies that lay elements down otherwise have no part in it then.
+        PyTorch is asked in another dtype where it refuses the call's; where it refuses that, too, so is the call.
         """
         from bringup.judge import in_use
 
@@ -321,11 +321,14 @@ class SealedWrapper:
             return True
         names = dict(zip(kwargs, values[len(args) :], strict=True))
         seed = 0 if names.pop("seed", None) is not None and self._draws else None  # any: what is drawn is not asked
+        refused: Exception | None = None
         for given, named in ((values[: len(args)], names), widened(values[: len(args)], names)):
-            with contextlib.suppress(Exception):  # whatever PyTorch raises of what the wrapper has taken
+            try:
                 asked = in_use.call_of(self._overload, operator(self._overload), given, named, seed=seed)
                 return asked is None or asked.rearranges()
-        return True
+            except Exception as error:  # whatever PyTorch raises of what the wrapper has taken
+                refused = refused or error
+        raise RuntimeError(f"PyTorch's own kernel for the CPU refuses the call: {refused}")
 
     def _check_readings(self, tape: Tape, result: Any, arguments: Any) -> None:
         """Raise GuestFailed where the host has read more than sizes of the result and a flag, as the judge does."""
