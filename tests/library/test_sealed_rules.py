@@ -117,6 +117,35 @@ def test_a_buffer_that_grows_holds_nothing_that_a_kernel_wrote(tmp_path: Path) -
         flipped(tmp_path, body, 77)
 
 
+SHIFT = """
+@triton.jit
+def kernel_same(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def kernel_zero(out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.zeros([BLOCK], tl.int32), mask=i < n)
+
+
+def wrapper(self, other, *, out):
+    n = self.numel()
+    same = torch.empty_like(self)
+    kernel_same[(1,)](self, same, n, BLOCK=64)
+    kernel_zero[(1,)](out, n, BLOCK=64)
+    out.view(torch.uint8).view([n, 4])[:, 1:].copy_(same.view(torch.uint8).view([n, 4])[:, :3])
+    return out
+"""
+
+
+def test_copies_compute_no_numbers_by_moving_their_bytes(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "kernels", {"mul.out": SHIFT})
+    with bringup.enable(library, device="vpe:permissive", sealed=True), pytest.raises(KernelFailed, match="parts of"):
+        torch.arange(9, dtype=torch.int32).to("vpe") * torch.full((9,), 256, dtype=torch.int32).to("vpe")
+
+
 FLOOD = """
 @triton.jit
 def kernel_abs(x_ptr, out_ptr, n, BLOCK: tl.constexpr):

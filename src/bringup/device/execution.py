@@ -36,7 +36,7 @@ from bringup.device.memory import (
     layout_numbers,
     pieces,
 )
-from bringup.device.order import Order, grows
+from bringup.device.order import PARTS, Order, grows, splits
 from bringup.device.seeds import put
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
@@ -250,6 +250,8 @@ class Execution:
         layout = layout_numbers(source.size, source.stride, target.stride)
         self.account.described_bytes += PLACE_BYTES + LAYOUT_BYTES * layout
         self.account.check_host_bytes(self.allowance)
+        if splits(source, target, int(self.mode.get("element", 1))):
+            raise Broken(COPIES, PARTS)
         moved = self.order is not None and writers.size and not self.order.keeps(source, target, block.nbytes)
         if moved and not grows(source, origin.nbytes, target, block.nbytes):
             raise Broken(

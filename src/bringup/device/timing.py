@@ -83,7 +83,7 @@ class Trials:
         self._open[-1].append(bytes(body))
 
     def wrote(self) -> None:
-        """Note a copy or an upload: what the trial launches hangs on more than its arguments, and stands for no other."""
+        """Note a copy or an upload: what the trial launches hangs on more than its arguments, and stands for none."""
         if self._open:
             self._open[-1] += [b"", b""]
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from bringup.device.account import Allowance
+from bringup.device.order import element_of
 from bringup.device.reach import fills, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import MOST_DIMENSIONS
@@ -182,6 +183,14 @@ class CaseJudge(Comparison):
             return True
         results = [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
         return rearranges(self.inputs, results, outs, sizes_alone(self.operator.name))
+
+    @functools.cached_property
+    def element(self) -> int:
+        """Bytes of the smallest element of the call's arguments and results: less is no element, to its copies."""
+        known = [tensor for _, tensor in self.tensors]
+        if not self.inputs.raises:
+            known += [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
+        return element_of(tensor.dtype for tensor in known)
 
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""

@@ -15,6 +15,7 @@ import torch
 from bringup.device.account import Account, Broken
 from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_BYTES
 from bringup.device.memory import layout_numbers
+from bringup.device.order import PARTS, element_of
 from bringup.judge._provenance import PICKED, left_alone, picked
 from bringup.judge.allowance import allowance_of
 from bringup.library._call import tensors_in
@@ -112,6 +113,9 @@ def check(tape: Tape, call: Call, trace: Trace | None, moving: Moving, *, draws:
     if trace is not None:
         results = list(described(tape.answer.result))
         copies = [one for one in tape.steps if isinstance(one, Copy) and 0 not in one.source.size]
+        element = element_of([*(t.dtype for t in call.tensors), *(getattr(torch, one["dtype"]) for one in results)])
+        if any(trace.splits(one.source, one.target, element) for one in copies):
+            raise GuestFailed(PARTS)
         put = ((one.source, tape.sizes[one.source.region], one.target, tape.sizes[one.target.region]) for one in copies)
         odd = trace.disorder(put, [one["shape"] for one in results])
         if picked(results, len(call.regions)) is not None:
