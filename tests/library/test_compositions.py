@@ -283,6 +283,17 @@ def test_axes_that_keep_or_double_their_size_are_resized_as_by_the_cpu(shipped: 
     assert torch.equal(wide, F.interpolate(x, scale_factor=(1.1, *[1.5] * (axes - 1))))
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_an_empty_batch_is_pooled_to_one(shipped: Any, axes: int) -> None:
+    pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[axes - 1]
+    for batch in (0, 2):
+        x = torch.arange(batch * 3 * 4.0**axes).reshape((batch, 3) + (4,) * axes)
+        for options in ({}, {"stride": 1, "padding": 1}):
+            found, right = pool(x.to("vpe"), 2, **options).cpu(), pool(x, 2, **options)
+            assert found.shape == right.shape
+            assert torch.equal(found, right)
+
+
 @pytest.mark.parametrize(("axes", "mode"), [(1, "linear"), (2, "bilinear"), (3, "trilinear")])
 @pytest.mark.parametrize("corners", [True, False])
 def test_axes_that_keep_their_size_are_interpolated_as_by_the_cpu(

@@ -257,6 +257,26 @@ def _adaptive_avg_pool2d(self: Any, output_size: list[int]) -> Any:
     return adaptive_avg_pool2d(self, output_size)
 
 
+def _max_pool(axes: int) -> Callable[..., Any]:
+    """`max_pool2d_with_indices` and that for three axes: PyTorch's decomposition, which takes no empty batch."""
+    name = f"max_pool{axes}d_with_indices"
+
+    def pool(
+        self: Any, kernel_size: list[int], stride: list[int] | None = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Any:  # fmt: skip
+        import torch
+        from torch._decomp import decompositions
+
+        options = (kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
+        if self.numel():
+            return getattr(decompositions, name)(self, *options)
+        sized = getattr(torch.ops.aten, name).default(torch.empty_like(self, device="meta"), *options)
+        return tuple(self.new_empty(one.shape, dtype=one.dtype) for one in sized)
+
+    return pool
+
+
 # ---------------------------------------------------------------------------------------- scaling by powers of two
 
 
@@ -330,6 +350,8 @@ OURS: dict[str, Callable[..., Any]] = {
     "upsample_trilinear3d.out": _upsample_trilinear3d,
     "multilabel_margin_loss_forward": _multilabel_margin_loss,
     "multilabel_margin_loss_forward.output": _multilabel_margin_loss,
+    **{f"max_pool2d_with_indices{form}": _max_pool(2) for form in ("", ".out")},
+    **{f"max_pool3d_with_indices{form}": _max_pool(3) for form in ("", ".out")},
     "_adaptive_avg_pool2d": _adaptive_avg_pool2d,
     "_adaptive_avg_pool2d.out": _adaptive_avg_pool2d,
     "ldexp.Tensor": _ldexp,
