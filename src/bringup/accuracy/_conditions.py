@@ -25,7 +25,9 @@ _FACTORS = ("alpha", "beta")
 _TRIPLET = ("anchor", "positive", "negative", "margin", "p", "eps", "swap", "size_average", "reduce", "reduction")
 
 
-def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS, *, numbers: bool = False) -> list[torch.Tensor]:
+def spread(
+    twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS, *, numbers: bool = False, poles: bool = False
+) -> list[torch.Tensor]:
     """Return how much each result moves when all arguments move by one unit roundoff of float32, for units of 1.
 
     The largest of `draws` fixed choices of directions, and of all values growing alike, divided by the unit roundoff;
@@ -34,7 +36,10 @@ def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS, *, numbers
     Elements that share memory (an expanded tensor, one that is given twice) move apart as well: each is rounded
     wherever it is used, and a difference of two that are equal would never move.
     `numbers`: floats among the positional arguments are operands, and move as elements do.
+    `poles`: arguments stay where the first result is infinite or no number: beside a pole far out, PyTorch's series
+    take as many steps as the argument is large.
     """
+    still = ~exact[0].isfinite().reshape(-1) if poles and exact and exact[0].is_floating_point() else None
     moved = [torch.zeros_like(one) for one in exact]
     ways = [twin]
     if shares_memory([twin.args, twin.kwargs]):
@@ -49,7 +54,7 @@ def spread(twin: Twin, exact: list[torch.Tensor], draws: int = DRAWS, *, numbers
         other_numbers = Twin(twin.function, grown, twin.kwargs, scalars=False)
         runs += [(other_numbers, None), (other_numbers, _grown)]
     for way, change in runs:
-        result, args, kwargs = way.run(change)
+        result, args, kwargs = way.run(change if change is None or still is None else _but(still, change))
         for size, one, other in zip(moved, exact, leaves([result, args, kwargs]), strict=True):
             if one.shape == other.shape and one.dtype is torch.float64 and other.dtype is torch.float64:
                 by = ((other - one).abs() / STEP).nan_to_num(nan=0.0, posinf=0.0)
@@ -63,6 +68,11 @@ def _alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
     return all(a.shape == b.shape and a.dtype == b.dtype for a, b in pairs) and all(
         torch.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True) for a, b in pairs if a.dtype is torch.float64
     )
+
+
+def _but(still: torch.Tensor, change: Change) -> Change:
+    """A change that leaves some elements as they are, of tensors that have as many."""
+    return lambda flat: torch.where(still, flat, change(flat)) if flat.numel() == still.numel() else change(flat)
 
 
 def _grown(flat: torch.Tensor) -> torch.Tensor:

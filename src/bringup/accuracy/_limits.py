@@ -368,7 +368,7 @@ class Standard:
                 spreads *= root(twin.args, twin.kwargs, rule.root)
         if spreads:
             words = "and what rounding its arguments to float32 can change"
-            moved = spread(twin, exact, numbers=rule.kind == "rounding")
+            moved = spread(twin, exact, numbers=rule.kind == "rounding", poles=bool(rule.poles))
             if rule.norm:
                 moved = [_most(one, rule.norm if not number else "row") for number, one in enumerate(moved)]
             if rule.quotient:
