@@ -230,7 +230,7 @@ class Standard:
                 for place, mask in enumerate(_again(OPEN[rule.open](args, kwargs, outputs), outputs, inputs)):
                     if mask is not None:
                         words = "bit for bit, where the dtype can hold it"
-                        found[place] = Limit(words, zero_sign=rule.open != "unheld", open=mask)
+                        found[place] = replace(limit, words=words, open=mask)
             return Limits(found[: len(outputs)], found[len(outputs) :])
         if self.functions is not None:
             return Limits([None] * len(outputs), [None] * len(inputs), "functions of the result are compared")

@@ -36,7 +36,7 @@ from bringup.device.memory import (
     layout_numbers,
     pieces,
 )
-from bringup.device.order import PARTS, Order, grows, splits
+from bringup.device.order import PARTS, PUT, Order, grows, splits
 from bringup.device.seeds import put
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
@@ -256,9 +256,8 @@ class Execution:
         if moved and not grows(source, origin.nbytes, target, block.nbytes):
             raise Broken(
                 COPIES,
-                "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which "
-                "is work for a kernel; a copy may lay an argument down as it is, or take one run of memory into a "
-                "buffer that it fills",
+                f"{PUT}; a copy may lay an argument down as it is, or take one run of memory into a buffer that it "
+                "fills",
             )
         if not is_itself(source, target):
             if self._limits_copies:

@@ -31,8 +31,10 @@ MADE = (
     "a copy lays down in another order what a kernel has written; a kernel writes a result where it belongs (with the "
     "strides of the result), and only an argument that the call is to write takes it in another order, once"
 )
-
-
+PUT = (
+    "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which is work for "
+    "a kernel"
+)
 PARTS = (
     "a copy moves parts of elements to other places in elements, which makes other numbers of them: that is work for a "
     "kernel"

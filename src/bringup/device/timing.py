@@ -85,7 +85,7 @@ class Trials:
     def wrote(self) -> None:
         """Note a copy or an upload: what the trial launches hangs on more than its arguments, and stands for none."""
         if self._open:
-            self._open[-1] += [b"", b""]
+            self._open[-1].append(b"")  # which is no launch, and with one there are two
 
     def end(self, seconds: float = 0.0) -> bool:
         """End the trial that was begun last; False where none was, or where there are too many."""

@@ -158,13 +158,18 @@ class CaseJudge(Comparison):
         return self.operator.mutates or self._returned(new) or not same_bits(old, new)
 
     @functools.cached_property
-    def result_sizes(self) -> list[list[int]]:
-        """Sizes of the right results; none where the reference refuses, which the comparison then says."""
+    def _right(self) -> list[torch.Tensor]:
+        """The right results; none where the reference refuses, which the comparison then says."""
         if self.inputs.raises:
             return []
         with contextlib.suppress(Exception):
-            return [list(tensor.shape) for _, tensor in _codec.tensors_of(self.answer(), "output")]
+            return [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
         return []
+
+    @property
+    def result_sizes(self) -> list[list[int]]:
+        """Sizes of the right results; none where the reference refuses."""
+        return [list(tensor.shape) for tensor in self._right]
 
     @functools.cached_property
     def rearranges(self) -> bool:
@@ -184,20 +189,18 @@ class CaseJudge(Comparison):
         results = [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
         return rearranges(self.inputs, results, outs, sizes_alone(self.operator.name))
 
-    @functools.cached_property
+    @property
     def element(self) -> int:
         """Bytes of the smallest element of the call's arguments and results: less is no element, to its copies."""
-        known = [tensor for _, tensor in self.tensors]
-        if not self.inputs.raises:
-            known += [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
-        return element_of(tensor.dtype for tensor in known)
+        return element_of(tensor.dtype for tensor in self._known)
 
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""
-        known = [tensor for _, tensor in self.tensors]
-        if not self.inputs.raises:
-            known += [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
-        return sum(tensor.numel() * tensor.element_size() for tensor in known)
+        return sum(tensor.numel() * tensor.element_size() for tensor in self._known)
+
+    @property
+    def _known(self) -> list[torch.Tensor]:
+        return [*(tensor for _, tensor in self.tensors), *self._right]
 
     def outputs(self, reply: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the tensors whose writers count, as the device process takes them: results, then all arguments.

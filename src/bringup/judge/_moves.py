@@ -245,7 +245,7 @@ def _answer(
     values: torch.Tensor,
     outs: Collection[str],
     beside: Sequence[torch.Tensor] = (),
-    number: float | None = None,
+    number: int | None = None,
 ) -> list[torch.Tensor]:
     args, kwargs = _exchanged([tuple(inputs.args), dict(inputs.kwargs)], source, values.clone())
     for other in beside if number is not None else ():

@@ -37,15 +37,14 @@ def on_host(value: Any, storages: Storages) -> Any:
 
 def widened(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Return arguments whose data are float64: tensors of floating point, or whole numbers where there are none."""
-    tree = [list(args), dict(kwargs)]
-    floats = any(tensor.is_floating_point() for tensor in pytree.tree_leaves(tree) if isinstance(tensor, torch.Tensor))
+    floats = any(tensor.is_floating_point() for tensor in tensors_in([*args, *kwargs.values()]))
 
     def wide(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.is_complex() or value.dtype is torch.bool:
             return value
         return value.to(torch.float64) if value.is_floating_point() or not floats else value
 
-    made: list[Any] = pytree.tree_map(wide, tree)
+    made: list[Any] = pytree.tree_map(wide, [list(args), dict(kwargs)])
     return made[0], made[1]
 
 

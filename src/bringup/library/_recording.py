@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -467,19 +467,20 @@ class Recorder:
 
     def _moved(self) -> set[int]:
         """Regions into which an argument, or what the host has made, was copied."""
-        found = set(range(len(self.given)))
-        for step in self.steps:
-            if isinstance(step, Upload) or (isinstance(step, Copy) and step.source.region in found):
-                found.add(step.target.region)
-        return found
+        return self._reached(range(len(self.given)), lambda one: [one.target.region] if isinstance(one, Upload) else ())
 
     def _launched(self) -> set[int]:
         """Regions that kernels were given, and those into which one of these was copied."""
-        found = set[int]()
+        return self._reached(
+            (), lambda one: [region for _, _, region, _ in one.pointers] if isinstance(one, Launch) else ()
+        )
+
+    def _reached(self, first: Iterable[int], by: Callable[[Step], Iterable[int]]) -> set[int]:
+        """Regions from the first ones, and from those that steps reach of themselves, on, as copies go."""
+        found = set(first)
         for step in self.steps:
-            if isinstance(step, Launch):
-                found.update(region for _, _, region, _ in step.pointers)
-            elif isinstance(step, Copy) and step.source.region in found:
+            found.update(by(step))
+            if isinstance(step, Copy) and step.source.region in found:
                 found.add(step.target.region)
         return found
 

@@ -12,7 +12,7 @@ from bringup.device import space
 from bringup.device.checks import check_extent
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import Block, Map, codes, count_codes
-from bringup.device.order import Order, grows, splits
+from bringup.device.order import PUT, Order, grows, splits
 from bringup.device.wire import Descriptor, Malformed
 from bringup.judge._provenance import MULTIPLIED, UPLOADED_RESULT
 from bringup.library.errors import GuestFailed
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 APART = 1 << 40  # bytes between regions where they are said to lie: more than any has
 UNWRITTEN = "some of the result was never written"
-PUT = (
-    "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which is work for "
-    "a kernel"
-)
 MOVED = "bytes of the result were moved there from an argument by copies; no kernel wrote them"
 
 

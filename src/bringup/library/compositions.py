@@ -231,7 +231,7 @@ def _multilabel_margin_loss(input: Any, target: Any, reduction: int) -> tuple[An
     """
     import torch
 
-    if input.dim() > 2 or input.shape[-1:].numel() == 0 or (input.dim() == 2 and input.shape[1] == 0):
+    if input.dim() > 2 or 0 in input.shape[-1:]:
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, got: {input.shape}")
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {target.shape} for input of size: {input.shape}")
