@@ -27,6 +27,7 @@ from bringup.candidate import Candidate
 from bringup.clients.recording import RecordingSet, find_set
 from bringup.config import JudgeConfig
 from bringup.judge import JobTemplate, open_judge
+from bringup.library.errors import LibraryError
 from bringup.suites import get_suite
 from bringup.targets import ported
 from bringup.verdict import Verdict
@@ -54,7 +55,10 @@ async def main() -> None:
     known, changed = {operator.name for operator in suite.operators()}, 0
     chosen: dict[str, Candidate] = {}
     if options.library:
-        candidates = {one.operator: one.candidate for one in of_kernels(options.library).subjects}
+        try:
+            candidates = {one.operator: one.candidate for one in of_kernels(options.library).subjects}
+        except LibraryError as error:
+            parser.error(f"--library {error}")
     else:
         candidates = RecordingSet(find_set(options.recordings)).candidates()
     for name, candidate in candidates.items():
