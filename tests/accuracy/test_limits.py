@@ -174,6 +174,26 @@ def test_a_chip_may_flush_subnormal_arguments() -> None:
     assert limit_of_flags.wrong(x > 0, torch.tensor([False, False])).tolist() == [False, True]
 
 
+def test_arguments_may_be_flushed_where_a_tolerance_decides() -> None:
+    args, kwargs = (torch.tensor([1e-40, 3.0]), torch.tensor([-2.0, -2.0])), {"out": torch.empty(2).double()}
+    after = copy_arguments(args, kwargs)
+    y = torch.remainder(*after[0], **after[1])
+    standard = Standard("remainder", torch.remainder, "float32", written=("out",))
+    [found] = standard.limits(args, kwargs, y, after).outputs
+    assert found is None
+    [found] = standard.limits(args, kwargs, y, after, arithmetic=FLUSHING).outputs
+    assert found is not None
+    assert found.tolerance
+    found = found.within(1e-6, 1e-5)
+    assert not found.wrong(y, y + 1e-6).any()  # -2 and -1
+    assert not found.wrong(y, torch.tensor([0.0, -1.0]).double()).any()
+    assert found.wrong(y, torch.tensor([-1.0, 0.0]).double()).all()
+    x = torch.tensor([0.5, 2.0])
+    y = torch.remainder(x, 2.0, out=kwargs["out"])
+    [found] = standard.limits((x, 2.0), kwargs, y, ((x, 2.0), kwargs), arithmetic=FLUSHING).outputs
+    assert found is None  # nothing to flush
+
+
 def test_subnormals_of_float16_are_numbers_like_others() -> None:
     x = torch.tensor([1e-6, 6e-8], dtype=torch.float16)
     found, y = flushing("neg", torch.neg, x, dtype="float16")

@@ -60,6 +60,15 @@ class Limit:
     flushes: bool = False  # the device has no subnormal numbers
     # What is right too on such a device: the result of arguments without them, and what that may be.
     flushed: tuple[torch.Tensor, Limit] | None = None
+    tolerance: bool = False  # PyTorch's own result within the case's tolerance: `within` says which that is
+
+    def within(self, rtol: float, atol: float) -> Limit:
+        """Return the limit with the tolerance of a case, relative and absolute, where the limit leaves that open."""
+        flushed = self.flushed and (self.flushed[0], self.flushed[1].within(rtol, atol))
+        if not self.tolerance:
+            return replace(self, flushed=flushed)
+        words = f"PyTorch's result on the host, within rtol {rtol:g}, atol {atol:g}"
+        return replace(self, words=words, close=(rtol, atol), flushed=flushed, tolerance=False)
 
     def wrong(self, expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
         """Return where `actual` is wrong: a bool tensor. Both tensors have the dtype and shape of the result."""
@@ -79,7 +88,7 @@ class Limit:
                 differs |= (expected == 0) & (actual == 0) & (expected.signbit() != actual.signbit())
             return differs
         value, exact, allowed = actual.double(), self.exact, self.allowed
-        if self.flushes and actual.dtype in FLUSHED:
+        if self.flushes and (actual.dtype in FLUSHED or self.computed in FLUSHED):
             allowed = torch.where(exact.abs() <= SMALLEST, allowed + SMALLEST, allowed)
         threshold = min(overflow_from(dtype) for dtype in (actual.dtype, self.computed) if dtype is not None)
         finite = (value - exact).abs() <= allowed
@@ -194,16 +203,15 @@ class Standard:
         if given is not None and made is not None and same_kind([expected, list(after)], [made[0], list(made[1])]):
             limits = self._limits(*given, *made, arithmetic)
             tensors = [*leaves(made[0]), *leaves(list(made[1]))]
-            same = Limit("bit for bit", zero_sign=False)
             other = [
-                (tensor, replace(limit or same, flushes=True))
+                (tensor, replace(limit or _by_default(tensor), flushes=True))
                 for tensor, limit in zip(tensors, [*limits.outputs, *limits.after], strict=True)
             ]
 
         def both(limit: Limit | None, tensor: torch.Tensor, flushed: tuple[torch.Tensor, Limit] | None) -> Limit | None:
-            if limit is None and (flushed is None or tensor.is_floating_point() or tensor.is_complex()):
+            if limit is None and (flushed is None or tensor.is_complex()):
                 return None  # a tolerance decides
-            return replace(limit or Limit("bit for bit", zero_sign=False), flushes=True, flushed=flushed)
+            return replace(limit or _by_default(tensor), flushes=True, flushed=flushed)
 
         tensors = [*leaves(expected), *leaves(list(after))]
         merged = [both(*one) for one in zip([*found.outputs, *found.after], tensors, other, strict=True)]
@@ -475,6 +483,12 @@ def _again(
     """Return masks of the results, and of the arguments afterwards: that of the result that an argument is (`out=`)."""
     known = {id(tensor): mask for tensor, mask in zip(outputs, masks, strict=True)}
     return [*masks, *(known.get(id(tensor)) for tensor in inputs)]
+
+
+def _by_default(tensor: torch.Tensor) -> Limit:
+    """The limit of a result of which no exact one is known."""
+    floats = tensor.is_floating_point()
+    return Limit("within the tolerance" if floats else "bit for bit", zero_sign=False, tolerance=floats)
 
 
 def _given(rule: Rule, args: Any, kwargs: Mapping[str, Any]) -> bool:

@@ -28,6 +28,7 @@ def output_limits(inputs: CaseInputs, limits: Limits, expected: Any) -> dict[str
     found = _codec.tensors_of(expected, "output")
     if inputs.postprocess is not None and not limits.functions:
         # Exact operators stay exact: what is compared are elements, and what indices name.
-        same = next((limit for limit in limits.outputs if limit is not None and limit.exact is None), None)
+        exact = (limit for limit in limits.outputs if limit is not None and not limit.tolerance)
+        same = next((limit for limit in exact if limit.exact is None), None)
         return {path: same for path, tensor in found if same is not None and tensor.dtype in FLOATS}
     return {path: limit for (path, _), limit in zip(found, limits.outputs, strict=True) if limit is not None}

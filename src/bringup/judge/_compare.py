@@ -146,7 +146,10 @@ def compare_tensors(
         return None
     if expected.dim() > MOST_DIMS and (limit is None or limit.exact is None):
         expected, actual = expected.reshape(-1), actual.reshape(-1)
+    default_rtol, default_atol = PRECISION.get(expected.dtype, (0.0, 0.0))
+    used = (default_rtol if rtol is None else rtol), (default_atol if atol is None else atol)
     if limit is not None:
+        limit = limit.within(*used)
         bad = limit.wrong(expected, actual)
         return _value_mismatch(expected, actual, bad, path, limit=limit) if bool(bad.any()) else None
     if expected.dtype not in PRECISION:
@@ -155,8 +158,6 @@ def compare_tensors(
             # A byte of another value passes for true here, and for something else in the next kernel.
             bad |= actual.contiguous().view(torch.uint8) > 1
         return _value_mismatch(expected, actual, bad, path) if bool(bad.any()) else None
-    default_rtol, default_atol = PRECISION[expected.dtype]
-    used = (default_rtol if rtol is None else rtol), (default_atol if atol is None else atol)
     # The check runs in float64: in the outputs' own dtype the difference itself would be rounded.
     wide = torch.complex128 if expected.is_complex() else torch.float64
     bad = ~torch.isclose(actual.to(wide), expected.to(wide), rtol=used[0], atol=used[1], equal_nan=True)

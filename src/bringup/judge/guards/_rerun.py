@@ -355,7 +355,7 @@ class Rerunner:
         plain = self._plain(case)
         try:
             limited = "random" in case.inputs.notes or all(
-                limit is not None or not tensor.is_floating_point()
+                (limit is not None and not limit.tolerance) or not tensor.is_floating_point()
                 for (_, tensor), limit in zip(_codec.tensors_of(case.answer(), ""), case.limits.outputs, strict=True)
             )
             return plain is not None and limited and (not finite or self.finite(case)) and case.agrees(plain)
