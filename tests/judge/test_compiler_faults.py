@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from judge_bench import Bench
 from typer.testing import CliRunner
 
+from bringup.candidate import Candidate
 from bringup.cli.main import build_app
+from bringup.config import NO_CACHE, JudgeConfig
+from bringup.judge import _compiling
 from bringup.judge._compiling import Compiling
-from bringup.judge._kernels import KernelStore
+from bringup.judge._kernels import KernelStore, key_of
 from bringup.judge.faults import FOLDER, CompilerFault, Ledger, advised, fault_in, fault_of, ledger_beside
+from bringup.suites import get_suite
 
 GOOD = """module {
   tt.func public @kernel_k(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {
@@ -34,6 +40,10 @@ DIED = "RuntimeError: PassManager::run failed"
         ("x.cpp:3: Assertion `a == b' failed.\n", "an assertion of the compiler's failed: x.cpp:3"),
         ("error: Failures have been detected while processing an MLIR pass pipeline\npass 'convert-scan-to-llvm'",
          "its pass convert-scan-to-llvm failed"),
+        (f"{DIED}\nPipeline failed while executing [`TritonGPUPass` on 'builtin.module' operation]",
+         "its pass TritonGPUPass failed"),
+        (f"{DIED}\npython: /src/a/Pass.cpp:341: void ns::Pass::run(): Assertion `a' failed.",
+         "an assertion of the compiler's failed: Pass.cpp:341: Assertion `a' failed"),
     ],
 )  # fmt: skip
 def test_a_compiler_that_dies_is_at_fault(log: str, how: str) -> None:
@@ -103,6 +113,55 @@ def test_a_compiling_process_that_dies_leaves_an_entry(tmp_path: Path) -> None:
         ("cuda:sm_90", True, "triton"),
         ("vpe:pe64", False, "triton"),
     ]
+
+
+def test_no_candidate_pushes_all_others_kernels_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_compiling, "MOST_SHARED", 10)
+    store = KernelStore(str(tmp_path))
+    compiling = Compiling("triton 0", (), 1, store, {}, lambda: pytest.fail("not started"))
+    made: list[str] = []
+
+    def compiled(target: str, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        made.append(request["text"])
+        return {"name": request["text"]}, b"1234"
+
+    compiling._compile = compiled  # type: ignore[method-assign]
+    requests = [{**REQUEST, "text": str(number)} for number in range(4)]
+    for request in [*requests, *requests]:
+        assert compiling.answer(request) == ({"name": request["text"]}, b"1234")
+    assert made == ["0", "1", "2", "3"]  # the same process has all of them
+    kept = [KernelStore(str(tmp_path)).get(key_of("triton 0", request)) is not None for request in requests]
+    assert kept == [True, True, False, False]
+
+
+CARRIED = """
+@triton.jit
+def kernel_sums(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    carry = tl.zeros([1], dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)[None, :]
+        x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+        tl.store(out_ptr + at, x + carry[:, None], mask=at < n)
+        carry = carry + tl.sum(x, axis=1)
+
+
+def wrapper(x):
+    out = torch.empty_like(x)
+    kernel_sums[(1,)](x, out, x.numel(), BLOCK=256)
+    return out
+"""
+
+
+@pytest.mark.asyncio
+async def test_what_a_pass_prints_before_it_fails_is_told() -> None:
+    """Triton moves the sum of a loop out of it, and holds it impossible that the loop itself reads it."""
+    config = JudgeConfig(compile_for=("cuda:sm_90",), kernel_cache=NO_CACHE)
+    async with Bench("vpe:pe64", config) as judge:
+        verdict = await judge.candidate(Candidate(source=CARRIED), get_suite("tiny").operator("double"))
+    assert verdict.kind == "compile"
+    assert "OptimizeThreadLocality.cpp" in verdict.log
+    assert "hasOneUse" in verdict.log
+    assert str(fault_in(verdict.log)).endswith("Assertion `loopResult.hasOneUse()' failed")
 
 
 def run(*arguments: object) -> tuple[int, str]:

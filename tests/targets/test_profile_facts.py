@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from bringup.device.frontend import KernelRefused
 from bringup.errors import ConfigError
 from bringup.judge._case_limits import arithmetic_of, limits_of
 from bringup.suites import get_suite
@@ -49,3 +50,10 @@ def test_what_was_judged_before_profiles_had_the_word_stays_judged() -> None:
     target = get_target("vpe:pe64")
     assert target.subnormals
     assert "subnormals" not in target.facts()["features"]
+
+
+def test_every_target_shows_the_whole_log_of_a_refused_kernel() -> None:
+    error = KernelRefused("PassManager::run failed", "PassManager::run failed\nAssertion `a' failed")
+    for name in ("vpe:pe64", "cuda", "hip"):
+        assert get_target(name).compile_log(error) == error.log
+    assert get_target("cuda").compile_log(ValueError("x")) is None

@@ -13,12 +13,14 @@ from typing import Any
 from bringup.device import frames
 from bringup.device.asked import FRESH
 from bringup.judge._guest import Guest, describe_end
-from bringup.judge._kernels import KernelStore, key_of
+from bringup.judge._kernels import KEPT_BYTES, KernelStore, key_of
 from bringup.judge._outcome import Outcome
 from bringup.judge._tidy import last_line
-from bringup.judge.faults import Ledger, asserted, fault_of, further_toolchain
+from bringup.judge.faults import Ledger, asserted, fault_of, further_toolchain, with_reasons
 
 REFUSALS_KEPT = 4096
+# Of the shared folder, for one candidate or program: what it asks for pushes out what others need.
+MOST_SHARED = KEPT_BYTES // 4
 
 
 class Compiling:
@@ -36,6 +38,7 @@ class Compiling:
         self._target, self._ledger = target, ledger
         self._toolchain, self._compile_for, self._limit = toolchain, compile_for, limit
         self._store, self._refused, self._start = store, refused, start
+        self._shared = 0  # bytes
         self.seconds = 0.0
         """Spent on compiling so far: no time of the candidate's."""
         self.counts: dict[str, int] = {}
@@ -59,7 +62,8 @@ class Compiling:
             self._remember(answer["log"], request, "")
             return answer, b""
         if not fresh:
-            self._store.put(key, answer, binary)
+            self._shared += len(binary)
+            self._store.put(key, answer, binary, shared=self._shared <= MOST_SHARED)
         return answer, binary
 
     def _remember(self, log: str, request: dict[str, Any], further: str, kernel: str = "") -> None:
@@ -116,6 +120,8 @@ class Compiling:
             try:
                 guest.send({"target": target, **text}, (), deadline)
                 answer, binary = guest.receive(deadline)
+                if "log" in answer:
+                    answer["log"] = with_reasons(answer["log"], guest.heard())
                 return answer, bytes(binary)
             except frames.DeadlineExceeded:
                 short = log = f"the compiler did not finish within {self._limit:g} s"

@@ -157,6 +157,12 @@ class Guest:
         """What the worker printed on its standard output and error, cut to the limit."""
         return str(as_text(self._output.decode("utf-8", "replace")))
 
+    def heard(self) -> str:
+        """The `output` so far, whatever of it is still on its way."""
+        while self._ready(self._out) and self._drain():
+            pass
+        return self.output
+
     def wait(self, seconds: float = GRACE_SECONDS) -> dict[str, Any]:
         """Return how the worker ended: {"exit": code}, {"signal": number} (and "limit": name), {} when init itself
         was killed, {"alive": true} when it has not ended within `seconds`. Raises SandboxFault where nobody of ours
@@ -167,8 +173,7 @@ class Guest:
             killed = not self.ended or (self.ended.get("signal") == signal.SIGKILL and "limit" not in self.ended)
             if killed and memory_kills() > self._memory_kills:
                 raise SandboxFault(OUT_OF_MEMORY)
-            while self._ready(self._out) and self._drain():
-                pass
+            self.heard()
         return self.ended
 
     def _wait(self, deadline: float) -> dict[str, Any]:

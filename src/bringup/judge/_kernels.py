@@ -38,10 +38,10 @@ class KernelStore:
                 self._known[key] = found
         return found
 
-    def put(self, key: str, facts: dict[str, Any], binary: bytes) -> None:
-        """Keep a kernel; a folder that cannot be written is none."""
+    def put(self, key: str, facts: dict[str, Any], binary: bytes, *, shared: bool = True) -> None:
+        """Keep a kernel, for this process alone if it is not `shared`; a folder that cannot be written is none."""
         self._known[key] = facts, binary
-        if self.folder is None:
+        if self.folder is None or not shared:
             return
         head = json.dumps(facts).encode()
         body = len(head).to_bytes(4, "little") + head + binary

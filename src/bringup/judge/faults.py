@@ -27,14 +27,22 @@ _PASS = re.compile(r"PassManager::run failed|error: Failures have been detected 
 _DIED = re.compile(r"^the compiler (?:crashed|did not finish)\b")
 _PLACED = re.compile(r"^candidate\.py:\d+(?::\d+)?: error: ", re.MULTILINE)
 _ASSERTED = re.compile(r"Assertion [`'].*failed|UNREACHABLE executed|LLVM ERROR|PLEASE submit a bug report")
-_NAMED_PASS = re.compile(r"[Pp]ass ['\"`]([\w-]{4,})['\"`]")
+_ASSERTION = re.compile(r"(\w+\.(?:cpp|h):\d+:) .*(Assertion [`'].*' failed)")
+_NAMED_PASS = re.compile(r"(?:[Pp]ass |failed while executing \[)['\"`]([\w-]{4,})['\"`]")
 
-_SAID = re.compile(rf"^.*(?:{_ASSERTED.pattern}).*$", re.MULTILINE)
+_SAID = re.compile(
+    rf"^.*(?:{_ASSERTED.pattern}).*$|Pipeline failed while executing \[`\w{{4,}}` on [^\]\n]*\]", re.MULTILINE
+)
 
 
 def asserted(output: str) -> list[str]:
-    """The lines by which a compiler says, before it dies, what it holds to be impossible."""
-    return [line[:300] for line in _SAID.findall(output)][:8]
+    """The lines by which a compiler says, before it dies, what it holds to be impossible, and which pass says so."""
+    return [line[:300] for line in dict.fromkeys(_SAID.findall(output))][:8]
+
+
+def with_reasons(log: str, output: str) -> str:
+    """A log of a pass that failed without a word, with what the compiler's process has printed of the reasons."""
+    return "\n".join([log, *asserted(output)]) if _PASS.search(log) and not _PLACED.search(log) else log
 
 
 ADVICE = (
@@ -72,7 +80,9 @@ def fault_in(log: str) -> str | None:
         return log.splitlines()[0][:200]
     if _ASSERTED.search(log):
         line = next(line for line in log.splitlines() if _ASSERTED.search(line))
-        return f"an assertion of the compiler's failed: {line.strip()[:200]}"
+        placed = _ASSERTION.search(line)
+        said = " ".join(placed.groups()) if placed else line.strip()[:200]
+        return f"an assertion of the compiler's failed: {said}"
     if _PASS.search(log) and not _PLACED.search(log):
         named = _NAMED_PASS.search(log)
         return f"its pass {named.group(1)} failed without saying why" if named else "a pass failed without saying why"

@@ -208,9 +208,12 @@ def located(spec: str) -> str:
 
 
 def compile_log(error: BaseException) -> str | None:
-    """Return what the compiler said when `error` is one of Triton's compile errors, without Python's frames."""
+    """Return what the compiler said when `error` is a refusal of a kernel, without Python's frames; all of its log."""
     from triton.errors import TritonError
 
+    log = getattr(error, "log", None)
+    if isinstance(log, str):
+        return log
     return error_chain(error) if isinstance(error, TritonError) else None
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bringup.device import Engine, Kernel
 from bringup.dialect import Dialect, Limits
 from bringup.errors import ConfigError
-from bringup.targets._base import TargetDefaults, compile_log
+from bringup.targets._base import TargetDefaults
 from bringup.targets._libdevice import language_rules
 
 if TYPE_CHECKING:
@@ -136,11 +136,6 @@ class SimulatedTarget(TargetDefaults):
         from bringup.targets._vpe_engine import compile_for_vpe
 
         return compile_for_vpe(self.chip, request)
-
-    def compile_log(self, error: BaseException) -> str | None:
-        """Return the whole log of the chip's compiler."""
-        log = getattr(error, "log", None)
-        return log if isinstance(log, str) else compile_log(error)
 
     def engine(self) -> Engine:
         """The simulator."""
