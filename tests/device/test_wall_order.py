@@ -6,12 +6,11 @@ import itertools
 import math
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bringup.device import space
-from bringup.device.order import MADE, Order, element_of, splits
+from bringup.device.order import MADE, Order
 from bringup.device.wire import Descriptor
 
 BASE, OTHER = space.MIDDLE + (1 << 20), 1 << 24  # of an argument, of a buffer that the call has made
@@ -179,36 +178,3 @@ def test_a_prefix_of_an_argument_is_no_place_of_its_own() -> None:
     for length, results, right in ((24, [], True), (20, [], False), (20, [(4, 6)], False), (20, [(4, 5)], True)):
         source, target = tensor(OTHER, (length,), (1,)), tensor(BASE, (length,), (1,))
         assert Order([argument], results).keeps(source, target, 4 * 64) is right
-
-
-def part(offset: int, dtype: str, size: tuple[int, ...], stride: tuple[int, ...], base: int = 1 << 20) -> Descriptor:
-    return Descriptor(base, base + offset, dtype, size, stride)
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "element", "wrong"),
-    [
-        # Bytes of int32 one place up: times 256.
-        (part(0, "uint8", (9, 3), (4, 1)), part(1, "uint8", (9, 3), (4, 1)), 4, True),
-        (part(0, "int16", (9,), (2,)), part(2, "int16", (9,), (2,)), 4, True),
-        (part(0, "int32", (9,), (1,)), part(4, "int32", (9,), (1,)), 4, False),
-        # All bytes of a run, by whole elements further on.
-        (part(0, "uint8", (36,), (1,)), part(8, "uint8", (36,), (1,)), 4, False),
-        # The low halves of doubles, side by side.
-        (part(0, "int32", (9,), (2,)), part(0, "int32", (9,), (1,)), 8, True),
-        (part(0, "int32", (9, 2), (4, 1)), part(0, "int32", (9, 2), (2, 1)), 8, False),
-        # A mask beside numbers: its elements are bytes.
-        (part(0, "bool", (9,), (1,)), part(1, "bool", (9,), (1,)), 1, False),
-        (part(0, "uint8", (9, 0), (4, 1)), part(1, "uint8", (9, 0), (4, 1)), 4, False),
-        # One byte into each of an element.
-        (part(0, "uint8", (4,), (0,)), part(0, "uint8", (4,), (1,)), 4, True),
-    ],
-)
-def test_copies_move_no_parts_of_elements(source: Descriptor, target: Descriptor, element: int, wrong: bool) -> None:
-    assert splits(source, target, element) == wrong
-
-
-def test_a_complex_number_is_two_elements() -> None:
-    assert element_of([torch.complex64, torch.float64]) == 4
-    assert element_of([torch.int64, torch.bool]) == 1
-    assert element_of([]) == 1

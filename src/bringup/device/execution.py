@@ -25,6 +25,7 @@ from bringup.device.checks import (
     unpack_upload,
 )
 from bringup.device.choices import Said
+from bringup.device.elements import Elements, pointed_bytes
 from bringup.device.engine import FENCE, Call, Engine, Fault, Kernel
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import (
@@ -36,7 +37,7 @@ from bringup.device.memory import (
     layout_numbers,
     pieces,
 )
-from bringup.device.order import PARTS, PUT, Order, grows, splits
+from bringup.device.order import PUT, Order, grows
 from bringup.device.seeds import put
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
@@ -143,6 +144,9 @@ class Execution:
         # Where moving elements is the operator, the tensors that its call was given; None elsewhere.
         given = mode.get("arguments")
         self.order = None if given is None else Order(given, mode.get("results", ()))
+        # Where copies do no work, how large the elements of arguments are; None elsewhere.
+        elements = mode.get("elements")
+        self.elements = None if elements is None else Elements(elements)
         self.used: set[int] = set()
         self.said: set[int | bytes | tuple[int, ...]] = set()  # arguments of launches so far
         self.tape = Tape(about=dict(mode["tape"])) if mode.get("tape") else None
@@ -197,6 +201,8 @@ class Execution:
                 base = ADDRESS.unpack(body)[0]
                 self.memory.free(base)
                 self.lineage.freed(base)
+                if self.elements is not None:
+                    self.elements.freed(base)
                 return None
             if self.error is not None:
                 return None
@@ -250,8 +256,8 @@ class Execution:
         layout = layout_numbers(source.size, source.stride, target.stride)
         self.account.described_bytes += PLACE_BYTES + LAYOUT_BYTES * layout
         self.account.check_host_bytes(self.allowance)
-        if splits(source, target, int(self.mode.get("element", 1))):
-            raise Broken(COPIES, PARTS)
+        if self.elements is not None and (odd := self.elements.copied(source, origin.nbytes, target)):
+            raise Broken(COPIES, odd)
         moved = self.order is not None and writers.size and not self.order.keeps(source, target, block.nbytes)
         if moved and not grows(source, origin.nbytes, target, block.nbytes):
             raise Broken(
@@ -343,13 +349,22 @@ class Execution:
             block = self.memory.behind(value, base)
             if base and block is None:
                 raise Malformed("memory that was never allocated")
-            if block is not None and block.freed and not self.engine.exact:
+            if block is not None and block.freed:
+                if self.engine.exact:  # also where the kernel would never touch it, as in sealed use
+                    raise Fault("fault", f"kernel '{launcher.name}' is launched on {block.describe()}")
                 raise Malformed("memory that is freed, or of an earlier call")
             values.append(value)
             blocks.append(block)
             at += POINTER.size
         if at != len(body):
             raise Malformed("arguments that end too early or too late")
+        if self.elements is not None:
+            kinds = [kind for kind in launcher.kinds if kind.startswith("*")]
+            behind = [block for kind, block in zip(launcher.kinds, blocks, strict=True) if kind.startswith("*")]
+            pointed = zip(kinds, behind, strict=True)
+            odd = self.elements.launched((b.base, pointed_bytes(kind)) for kind, b in pointed if b is not None)
+            if odd:
+                raise Broken(COPIES, odd)
         account = self.account
         account.launches += 1
         account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))
@@ -404,6 +419,11 @@ class Execution:
                 continue
             offset, stride = output["offset"] * width, tuple(output["stride"])
             check_extent(offset, width, size, stride, block.nbytes)
+            part = int(output.get("element", width))
+            if self.elements is not None and (
+                odd := self.elements.returned(block.base, offset, part, (*size, width // part), (*stride, 1))
+            ):
+                raise Broken(COPIES, odd)
             total += math.prod(size) * width
             if total > MOST_RESULTS:
                 raise Malformed("results of more elements than any call needs")

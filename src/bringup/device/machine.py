@@ -121,6 +121,8 @@ class Machine:
         if (given := mode.get("arguments")) is not None:
             at_bases = [(bases[t] + offset * width, size, stride, width) for t, offset, size, stride, width in given]
             mode = {**mode, "arguments": at_bases}
+        if (elements := mode.get("elements")) is not None:
+            mode = {**mode, "elements": [(bases[storage], width) for storage, width in elements]}
         if (readable := mode.get("readable")) is not None:
             mode = {**mode, "marks": marks_by_base(bases, sizes, readable)}
         if (writable := mode.get("writable")) is not None:
@@ -245,6 +247,8 @@ class Machine:
         try:
             if not self.in_call:
                 return self._outside(command, body)
+            if self.returned and command not in (Command.FREE, Command.RETURNED):  # destructors may come late
+                raise Broken(STREAM, f"a command to the device ({command.name}) after the wrapper has returned")
             if command is Command.KERNEL:
                 return self._kernel(body)
             if command is Command.ALSO:
@@ -272,8 +276,6 @@ class Machine:
             if command is Command.RETURNED:
                 self.returned = True
                 return None
-            if self.returned and command is not Command.FREE:  # destructors may come late, nothing else
-                raise Broken(STREAM, f"a command to the device ({command.name}) after the wrapper has returned")
             if command is Command.READ:
                 return self._read(body)
             if command is Command.TIME:

@@ -9,15 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from bringup.device import space
 from bringup.device.checks import item_bytes
 from bringup.device.memory import pieces
 from bringup.device.wire import Descriptor
-
-if TYPE_CHECKING:
-    import torch
 
 Dims = tuple[tuple[int, int], ...]
 """(size, stride in bytes), outer dimensions first."""
@@ -35,10 +31,6 @@ PUT = (
     "a copy moves elements within a dimension, repeats or picks them, or writes a part of a buffer, which is work for "
     "a kernel"
 )
-PARTS = (
-    "a copy moves parts of elements to other places in elements, which makes other numbers of them: that is work for a "
-    "kernel"
-)
 GREW = (
     "a buffer is made larger that holds what a kernel has written; where moving elements is the operator that puts "
     "elements beside others, which is work for a kernel"
@@ -54,25 +46,6 @@ def grows(source: Descriptor, source_bytes: int, target: Descriptor, target_byte
     begins = (source.base, target.base) == (source.address, target.address)
     runs = pieces(source.size, source.stride) == pieces(target.size, target.stride) == 1 == len(source.size)
     return whole and begins and runs
-
-
-def splits(source: Descriptor, target: Descriptor, element: int) -> bool:
-    """Whether a copy moves bytes within elements of so many bytes, as all of a call's tensors have them at least.
-
-    It speaks of smaller ones, and by what it moves them is no multiple of such an element: a number shifted by eight
-    bits, say, is another one that no kernel has computed.
-    """
-    width = item_bytes(source.dtype)
-    if width >= element or 0 in source.size:
-        return False
-    apart = (source.address - source.base) - (target.address - target.base)
-    dims = zip(source.size, source.stride, target.stride, strict=True)
-    return math.gcd(apart, *((one - other) * width for length, one, other in dims if length > 1)) % element != 0
-
-
-def element_of(dtypes: Iterable[torch.dtype]) -> int:
-    """Bytes of the smallest element among tensors of these dtypes; a complex number is two elements."""
-    return min((one.itemsize // 2 if one.is_complex else one.itemsize for one in dtypes), default=1)
 
 
 class Order:

@@ -25,7 +25,7 @@ MOST_MARKS = 8  # a tuner may try what tunes itself
 # In a trial all memory holds zeros that may be read and written, and rules on what a call does are not asked.
 TRIAL_MODE: dict[str, Any] = {
     "profile": True, "order": None, "tape": None, "host_bytes": None, "uploaded_bytes": None,
-    "marks": {}, "written": None, "gaps": {}, "arguments": None, "results": [], "seed": None,
+    "marks": {}, "written": None, "gaps": {}, "arguments": None, "elements": None, "results": [], "seed": None,
 }  # fmt: skip
 
 

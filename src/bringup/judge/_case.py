@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from bringup.device.account import Allowance
-from bringup.device.order import element_of
+from bringup.device.elements import element_bytes
 from bringup.device.reach import fills, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import MOST_DIMENSIONS
@@ -189,10 +189,9 @@ class CaseJudge(Comparison):
         results = [tensor for _, tensor in _codec.tensors_of(self.answer(), "output")]
         return rearranges(self.inputs, results, outs, sizes_alone(self.operator.name))
 
-    @property
-    def element(self) -> int:
-        """Bytes of the smallest element of the call's arguments and results: less is no element, to its copies."""
-        return element_of(tensor.dtype for tensor in self._known)
+    def elements(self) -> list[tuple[int, int]]:
+        """The storage of each tensor among the arguments, and bytes of its elements; once `request` has been called."""
+        return [(told["t"], element_bytes(getattr(torch, told["dtype"]))) for told in self.sent]
 
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""
@@ -367,7 +366,7 @@ def _output(described: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"a tensor of {str(described['dtype'])[:40]!r}, which is no dtype")
     return {
         "storage": described["t"], "offset": described["offset"], "size": described["shape"],
-        "stride": described["stride"], "width": dtype.itemsize,
+        "stride": described["stride"], "width": dtype.itemsize, "element": element_bytes(dtype),
     }  # fmt: skip
 
 

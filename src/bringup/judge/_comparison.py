@@ -15,11 +15,13 @@ from bringup.judge._case_limits import limits_of, output_limits
 from bringup.judge._nans import odd_nan
 from bringup.judge._near import described
 from bringup.judge._sharing import odd_memory
+from bringup.judge._told import on_regions
 from bringup.judge._written import overwritten, same_bits, written
 from bringup.operators import Operator
 from bringup.suites import CaseInputs
 from bringup.verdict import Mismatch
 
+SEALED = "aten"  # the suite whose calls are told as in sealed use
 NamedTensors = list[tuple[str, torch.Tensor]]
 Expected = Callable[[CaseInputs], tuple[Any, Any, Any]]
 LimitsOf = Callable[[CaseInputs], Limits]
@@ -38,6 +40,9 @@ class Comparison:
         self._limits_of = limits
         if list(inputs.kwargs) != sorted(inputs.kwargs):  # in the order in which a sealed wrapper is told them
             inputs = replace(inputs, kwargs=dict(sorted(inputs.kwargs.items())))
+        if operator.suite == SEALED:
+            args, named = on_regions(tuple(inputs.args), inputs.kwargs)
+            inputs = replace(inputs, args=args, kwargs=named)
         self.inputs = inputs
         self.operator = operator
         self.device = device

@@ -295,14 +295,14 @@ class Judging:
                 in_order = case.rearranges
         case.in_order = in_order
         with self.phases("references"):
-            element = 1 if "provenance" not in self.guards or case.copies_count else case.element
+            whole = "provenance" in self.guards and not case.copies_count
             writable = case.writable if "mutation" in self.guards else None
             allowance = case.allowance()
         return {
             **dict.fromkeys(device_modes(), True),
             "writable": writable,
             "arguments": case.placed() if in_order else None,
-            "element": element,
+            "elements": case.elements() if whole else None,
             "readable": case.readable,
             "results": case.result_sizes if in_order else [],
             "profile": self.job.report.profile,

@@ -95,7 +95,8 @@ def side_by_side(one: torch.Tensor, other: torch.Tensor, chance: random.Random) 
     if one.shape == other.shape and chance.random() < 0.5:
         both = torch.stack((one, other), dim=-1)
         return both[..., 0], both[..., 1]
-    flat = torch.cat((one.reshape(-1), other.reshape(-1)))
+    before = 0 if chance.random() < AT_ENDS else _drawn(chance, STEP)  # elements of their storage
+    flat = torch.cat((_poison(before, one.dtype), one.reshape(-1), other.reshape(-1)))[before:]
     return flat[: one.numel()].view(one.shape), flat[one.numel() :].view(other.shape)
 
 

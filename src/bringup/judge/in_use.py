@@ -28,6 +28,7 @@ from bringup.verdict import CaseId
 SUITE = "aten"
 DIVIDE = frozenset({"div", "divide", "floor_divide", "remainder", "fmod", "lcm", "gcd"})
 """Operators whose CPU kernels may divide the smallest whole number by -1, at which a processor ends the process."""
+FACTORS = frozenset({"lcm", "gcd"})  # which divide by what they have found, and that may be -1
 
 
 class Trapped(Exception):
@@ -80,8 +81,11 @@ def call_of(
     `operator`: PyTorch's OpOverload; `args` and `kwargs`: host tensors, which are this call's own from now on; `seed`:
     what a random one is given. None for overloads of which nothing says what is right. Raises Trapped.
     """
-    if overload.partition(".")[0].removesuffix("_") in DIVIDE and any(map(_has_smallest, _tensors([args, kwargs]))):
-        raise Trapped(f"{overload} of the smallest whole number")
+    name = overload.partition(".")[0].removesuffix("_")
+    if name in DIVIDE and any(map(_has_smallest, _tensors([args, kwargs]))):
+        divisors = [value for value in args[1:2] if name not in FACTORS]
+        if not divisors or any(_has_minus_one(value) for value in divisors):
+            raise Trapped(f"{overload} of the smallest whole number")
     suite = _suite()
     facts = suite.overloads.get(overload)
     recorded = Recorded(overload, operator, tuple(args), dict(kwargs))
@@ -111,6 +115,10 @@ def _tensors(tree: Any) -> list[torch.Tensor]:
 def _has_smallest(tensor: torch.Tensor) -> bool:
     wide = tensor.dtype in (torch.int32, torch.int64)  # smaller ones are divided as int32
     return wide and tensor.numel() > 0 and int(tensor.min()) == torch.iinfo(tensor.dtype).min
+
+
+def _has_minus_one(value: Any) -> bool:
+    return bool((value == -1).any()) if isinstance(value, torch.Tensor) else value == -1
 
 
 @functools.cache

@@ -57,23 +57,28 @@ class FirstUses:
         """What watches over the kernel of an overload."""
         return FirstUse(self, schema)
 
-    def made(self, schema: Schema, values: Sequence[Any], compute: Compute, seed: int | None = None) -> Any:
-        """Make a call and return its result; raises WrongResult where that is none. `seed`: what the wrapper gets."""
+    def made(
+        self, schema: Schema, values: Sequence[Any], compute: Compute, seed: int | None = None
+    ) -> tuple[Any, bool]:
+        """Make a call; return its result, and whether the next of the kind need not be compared for this one's sake.
+
+        Raises WrongResult where it is none. `seed`: what the wrapper gets.
+        """
         args, kwargs = _copied(schema, values)
         if args is None:
             self.left_out[LARGE] += 1
-            return compute()
+            return compute(), True
         from bringup.judge import in_use
 
         try:
             call = _apart(lambda: self._call(schema, args, kwargs, seed))
         except in_use.Trapped:
             self.left_out[TRAPS] += 1
-            return compute()
+            return compute(), False
         result = compute()
         if call is None:
             self.left_out[RANDOM if schema.random else UNKNOWN] += 1
-            return result
+            return result, True
         made = result
         if made is None:  # a kept call: its results are in its arguments
             outs = [value for value, p in zip(values, schema.parameters, strict=True) if p.written and p.keyword_only]
@@ -86,20 +91,20 @@ class FirstUses:
             difference = _apart(lambda: call.difference(told, *after, unasked), SECONDS)
         except TimeoutError:
             self.left_out[SLOW] += 1
-            return result
+            return result, True
         except in_use.Refused as refused:
             error = refused.by  # whatever PyTorch's own kernel raises of what this one has taken
             if type(error) in (IndexError, RuntimeError) and (found := OUTSIDE.search(str(error))):
                 raise type(error)(f"{found[0]}; the kernel takes it, PyTorch's own for the CPU refuses it") from None
             self.left_out[REFUSED] += 1
-            return result
+            return result, False
         if difference and self._sealed and not _same(_read(schema, args, kwargs), _read(schema, *after)):
             self.left_out[MEANWHILE] += 1  # no sealed call can have done that
-            return result
+            return result, False
         self.compared += 1
         if difference:
             raise WrongResult(f"its result is not PyTorch's: {difference}")
-        return result
+        return result, True
 
     def _call(self, schema: Schema, args: Any, kwargs: Any, seed: int | None) -> Any:
         from bringup.judge import in_use
@@ -138,11 +143,13 @@ class FirstUse:
         uses = self._uses[kind]
         if self._new_number(kind, values) or uses >= self._next.get(kind, 1):
             self._next[kind] = uses + 1 + int(self._chance.uniform(0, 2) * min(uses, SELDOM))
+            done = False
             try:
-                return self._owner.made(self._schema, values, compute, seed)
-            except WrongResult:
-                self._next[kind] = uses + 1  # who goes on all the same is told again
-                raise
+                result, done = self._owner.made(self._schema, values, compute, seed)
+            finally:
+                if not done:  # nothing was compared, or it was wrong: who goes on all the same is told again
+                    self._next[kind] = uses + 1
+            return result
         return compute()
 
     def _new_number(self, kind: Any, values: Sequence[Any]) -> bool:

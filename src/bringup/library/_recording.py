@@ -26,6 +26,7 @@ from bringup.device.checks import (
     unpack_copy,
     unpack_upload,
 )
+from bringup.device.elements import pointed_bytes
 from bringup.device.engine import Kernel
 from bringup.device.execution import CONSTANT_BYTES, Texts
 from bringup.device.timing import MOST_MARKS, MOST_TRIALS, TOLD, Choice, Trials, fastest
@@ -249,9 +250,9 @@ class Recorder:
 
     def execute(self, command: Command, body: memoryview) -> Answer | None:
         """Take a command; what is wrong with it is kept, and told when the wrapper has returned."""
-        if self._returned:
-            if command is not Command.FREE:  # destructors may come late, nothing else
-                self.error = self.error or f"it asks for more ({command.name}) after it has returned"
+        if self._returned and command is not Command.FREE:  # destructors may come late, nothing else
+            self.error = self.error or f"it asks for more ({command.name}) after it has returned"
+        elif self._returned:
             return None
         try:
             if not self.error:
@@ -364,10 +365,8 @@ class Recorder:
         if isinstance(made, dict):
             return {"refused": made["log"], "short": made.get("short", "")}, b""
         names, kinds = arguments_of(request, made.facts)
-        profile = state.profile()
-        launch.check_kinds(profile, made.facts.name, names, kinds)
         named = SimpleNamespace(
-            name=made.facts.name, constants=dict(request["constants"]), profile=profile, key=made.key
+            name=made.facts.name, constants=dict(request["constants"]), profile=state.profile(), key=made.key
         )
         number = len(self.launchers) + 1
         said = int(made.facts.facts.get("constants", 0)), str(made.facts.facts.get("canonical") or request["text"])
@@ -382,6 +381,7 @@ class Recorder:
         launcher = self.launchers.get(number)
         if launcher is None or count != len(launcher.kinds):
             raise Malformed("a kernel that was not compiled, or too few arguments")
+        launch.check_kinds(launcher.named.profile, launcher.named.name, launcher.names, launcher.kinds)
         packed = np.zeros(max(count, 1), WORD)
         raw, at = packed.view(np.uint8), LAUNCH.size
         pointers = []
@@ -397,7 +397,8 @@ class Recorder:
         if at != len(body):
             raise Malformed("arguments that end too early or too late")
         first, second, third = grid
-        return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers))
+        pointed = tuple(pointed_bytes(kind) for kind in launcher.kinds if kind.startswith("*"))
+        return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers), pointed=pointed)
 
     def _said(self, ones: Iterable[Launch | Alternative]) -> int:
         """Bytes that the texts of kernels say which run one after the other, each with its first launch."""

@@ -13,15 +13,15 @@ from typing import Any
 import torch
 
 from bringup.device.account import Account, Broken
+from bringup.device.elements import Elements, element_bytes
 from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_BYTES
 from bringup.device.memory import layout_numbers
-from bringup.device.order import PARTS, element_of
 from bringup.judge._provenance import PICKED, left_alone, picked
 from bringup.judge.allowance import allowance_of
 from bringup.library._call import tensors_in
 from bringup.library._sealed_call import Call, described
 from bringup.library._tapes import Copy, Launch, Room, Tape, Upload, View
-from bringup.library._trace import Trace
+from bringup.library._trace import Trace, base_of, descriptor
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import host_view
 
@@ -113,14 +113,36 @@ def check(tape: Tape, call: Call, trace: Trace | None, moving: Moving, *, draws:
     if trace is not None:
         results = list(described(tape.answer.result))
         copies = [one for one in tape.steps if isinstance(one, Copy) and 0 not in one.source.size]
-        element = element_of([*(t.dtype for t in call.tensors), *(getattr(torch, one["dtype"]) for one in results)])
-        if any(trace.splits(one.source, one.target, element) for one in copies):
-            raise GuestFailed(PARTS)
+        if odd := _parts(tape, call):
+            raise GuestFailed(odd)
         put = ((one.source, tape.sizes[one.source.region], one.target, tape.sizes[one.target.region]) for one in copies)
         odd = trace.disorder(put, [one["shape"] for one in results])
         if picked(results, len(call.regions)) is not None:
             odd = odd or PICKED
         moving.check(odd)
+
+
+def _parts(tape: Tape, call: Call) -> str:
+    """Say what is wrong with copies of parts of elements; "" for nothing."""
+    given = len(call.regions)
+    elements = Elements((base_of(region, given), width) for region, width in call.elements())
+    for step in tape.steps:
+        odd = ""
+        if isinstance(step, Copy):
+            source, target = descriptor(step.source, given), descriptor(step.target, given)
+            odd = elements.copied(source, tape.sizes[step.source.region], target)
+        elif isinstance(step, Launch):
+            pointers = zip(step.pointers, step.pointed, strict=True)
+            known = [(base_of(region, given), width) for (_, _, region, _), width in pointers if region >= 0]
+            odd = elements.launched(known)
+        if odd:
+            return odd
+    for _, view in _views(described(tape.answer.result), tape.answer.storages):
+        part = element_bytes(view.dtype)
+        size, stride = (*view.size, view.dtype.itemsize // part), (*view.stride, 1)
+        if odd := elements.returned(base_of(view.region, given), view.offset, part, size, stride):
+            return odd
+    return ""
 
 
 def _account(tape: Tape) -> Account:

@@ -281,18 +281,21 @@ class SealedWrapper:
             call.hold()
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.seed = seed
-        done = go_on(tapes, room) if tapes else None
-        kept = isinstance(done, Tape)
         moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
-        if isinstance(done, Tape):
-            tape = done
-        else:
 
-            def rules(tape: Tape) -> None:
-                with _sensible():
-                    _rules.check(tape, call, trace, moving, draws=seed is not None)
+        def rules(tape: Tape) -> None:
+            with _sensible():
+                _rules.check(tape, call, trace, moving, draws=seed is not None)
 
-            tape = self._sealer.record(self._source, call, room, self._reads, done, rules)
+        try:
+            done = go_on(tapes, room) if tapes else None
+            kept = isinstance(done, Tape)
+            tape = (
+                done if isinstance(done, Tape)
+                else self._sealer.record(self._source, call, room, self._reads, done, rules)
+            )  # fmt: skip
+        finally:
+            room.settle()
         with _sensible():
             result = call.finished(tape, room)
             if tape.readings and not self._reads.arguments:

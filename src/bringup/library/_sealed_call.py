@@ -15,12 +15,14 @@ import torch
 
 from bringup.device import space
 from bringup.device.checks import check_extent
+from bringup.device.elements import element_bytes
 from bringup.device.memory import Map
 from bringup.device.reach import Readable, covers, marks
+from bringup.device.regions import ALIGNED, regions_of
 from bringup.device.seeds import SEED
 from bringup.judge.calling import decode, encode
 from bringup.library._numbers import Number, left_open, relation
-from bringup.library._tapes import ALIGNED, May, Room, Tape, View, view
+from bringup.library._tapes import May, Room, Tape, View, view
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import host_view, tensors
 
@@ -216,6 +218,10 @@ class Call:
             for region, dtype, shape, stride, offset in self._told
         ]
 
+    def elements(self) -> list[tuple[int, int]]:
+        """The region of each of its tensors, and bytes of an element."""
+        return [(region, element_bytes(dtype)) for region, dtype, *_ in self._told]
+
     @property
     def kind(self) -> tuple[Any, ...]:
         """As `Template.kind`."""
@@ -233,45 +239,12 @@ class Call:
                 self._collect(value)
 
     def _lay_out(self) -> None:
-        """Regions: what tensors reach of a storage, together where they lie on one another.
-
-        They are numbered in the order in which the arguments name them, as the judge numbers storages.
-        """
-        by_storage: dict[int, list[tuple[int, int, Any]]] = {}
-        for tensor in self.tensors:
-            if not tensor.numel():
-                if id(tensor) not in self._where:
-                    self._where[id(tensor)] = len(self.regions), 0
-                    self.regions.append(tensors.make_tensor(tensor.untyped_storage(), 0, (0,), (1,), torch.uint8))
-                continue
-            width = tensor.element_size()
-            reach = 1
-            for size, step in zip(tensor.shape, tensor.stride(), strict=True):
-                reach += (size - 1) * step
-            first = tensor.storage_offset() * width
-            by_storage.setdefault(tensor.untyped_storage()._cdata, []).append((first, first + reach * width, tensor))
-        for found in by_storage.values():
-            found.sort(key=_first)
-            groups: list[list[tuple[int, int, Any]]] = []
-            end = -1
-            for one in found:
-                # A region begins at a multiple of ALIGNED: it may not begin in the one before.
-                if groups and one[0] // ALIGNED * ALIGNED < end:
-                    groups[-1].append(one)
-                else:
-                    groups.append([one])
-                end = max(end, one[1])
-            for group in groups:
-                start = group[0][0] // ALIGNED * ALIGNED
-                size = max(one[1] for one in group) - start
-                storage = group[0][2].untyped_storage()
-                for first, _, tensor in group:
-                    self._where[id(tensor)] = len(self.regions), first - start
-                self.regions.append(tensors.make_tensor(storage, start, (size,), (1,), torch.uint8))
-        order = list(dict.fromkeys(self._where[id(tensor)][0] for tensor in self.tensors))
-        number = {old: new for new, old in enumerate(order)}
-        self.regions = [self.regions[old] for old in order]
-        self._where = {key: (number[region], at) for key, (region, at) in self._where.items()}
+        regions, places = regions_of(self.tensors)
+        for tensor, (region, offset) in zip(self.tensors, places, strict=True):
+            self._where[id(tensor)] = region, offset
+        for number, start, size in regions:
+            storage = self.tensors[number].untyped_storage()
+            self.regions.append(tensors.make_tensor(storage, start, (size,), (1,), torch.uint8))
 
     def _tell(self, value: Any) -> Any:
         """An argument as a part of a key: two are equal where a guest is told the same."""
@@ -384,10 +357,6 @@ def _may(nbytes: int, elements: Sequence[Readable]) -> May:
     if not elements or not nbytes:
         return "nothing"
     return "everything" if any(covers(nbytes, one) for one in elements) else "elements"
-
-
-def _first(one: tuple[int, int, Any]) -> int:
-    return one[0]
 
 
 def _as_told(described: dict[str, Any]) -> Told:

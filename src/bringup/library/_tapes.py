@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from bringup.device.memory import Map, codes
+from bringup.device.regions import ALIGNED
 from bringup.device.seeds import SEED
 from bringup.library._trace import Trace, first_codes
 from bringup.library.errors import GuestFailed
@@ -24,7 +25,6 @@ from bringup.vpe.memory import INPUT, LAUNCHED, UPLOADED
 from bringup.vpe.work import Budget
 
 WORD = np.dtype(np.int64)
-ALIGNED = 64  # bytes: what a wrapper may know of an address is its remainder by this
 Region = Any
 """A tensor uint8[bytes] of the device on a storage, or on the part of one that a call may touch."""
 
@@ -93,6 +93,7 @@ class Room:
                 before = _copy_of(given[number])
                 self.aside[number], self.regions[number] = (given[number], before), _copy_of(before)
         self._shown: dict[int, tuple[Map, Map | None]] = {}  # by region: as this call sees its map, and the map
+        self._changed: set[int] = set()  # regions whose maps differ since
         for number, region in enumerate(given):
             readable = shown[number] if number < len(shown) else None
             if trace is not None and number not in self._kept and region.numel():
@@ -179,7 +180,18 @@ class Room:
         """A kernel may have written a region."""
         seen, own = self._shown.get(number, (None, None))
         if seen is not None and own is not None:
-            own[(seen != 0) & (seen != INPUT)] = LAUNCHED
+            self._changed.add(number)
+
+    def settle(self) -> None:
+        """Tell the program's own maps what the call has written; once, for a look takes as long as a region is large.
+
+        Nothing of the call looks at them before its end.
+        """
+        changed, self._changed = self._changed, set()
+        for number in changed:
+            seen, own = self._shown.get(number, (None, None))
+            if seen is not None and own is not None:
+                own[(seen != 0) & (seen != INPUT)] = LAUNCHED
 
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""
@@ -288,6 +300,8 @@ class Launch:
     """What a tuner has tried with its arguments, itself among it; nothing where there is no choice."""
     choice: int = field(default=0, compare=False)
     """Which of them runs: a matter of time alone."""
+    pointed: tuple[int, ...] = field(default=(), compare=False)
+    """Bytes of what each pointer points to; of a launch that was just asked for."""
 
     @property
     def chosen(self) -> Launch | Alternative:

@@ -12,7 +12,7 @@ from bringup.device import space
 from bringup.device.checks import check_extent
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import Block, Map, codes, count_codes
-from bringup.device.order import PUT, Order, grows, splits
+from bringup.device.order import PUT, Order, grows
 from bringup.device.wire import Descriptor, Malformed
 from bringup.judge._provenance import MULTIPLIED, UPLOADED_RESULT
 from bringup.library.errors import GuestFailed
@@ -53,10 +53,6 @@ class Trace:
             if not grows(source, has, target, nbytes) and not order.keeps(source, target, nbytes):
                 return PUT
         return ""
-
-    def splits(self, source: View, target: View, element: int) -> bool:
-        """Whether a copy moves bytes within elements of so many bytes."""
-        return splits(descriptor(source, self._given), descriptor(target, self._given), element)
 
     @property
     def laid(self) -> str:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from bringup.judge.guards._rerun import Rerunner
 
 RANKS = {"two dimensions": (2, 2), "three dimensions": (3, 3), "four dimensions": (4, 8)}
-# Layouts that users have, by the order of dimensions from the outermost on; a column is x[:, :1].
-USUAL = {"channels last": (0, 2, 3, 1), "channels last in 3D": (0, 2, 3, 4, 1), "a column": (0, 1)}
+# Layouts that users have, by the order of dimensions from the outermost on; a column is x[:, :1], columns x[:, :n].
+USUAL = {"channels last": (0, 2, 3, 1), "channels last in 3D": (0, 2, 3, 4, 1), "a column": (0, 1), "columns": (0, 1)}
+SLICE = "a slice"  # x[n:], of every tensor
 COLUMNS = (2, 64)  # of the matrix that a column is taken from
 OFTEN = 0.75  # a tensor beside the first one is laid anew
 WORDS = "with the same values laid down otherwise in memory"
@@ -30,7 +31,7 @@ class Relaid(Redraw):
 
     Dense in another order of dimensions, for two dimensions, three and more; at offsets, with steps between neighbours
     and between rows; windows that lie on one another. Where no case has so many dimensions, one is folded anew.
-    Channels last and columns, which users have most, are laid down in every verdict where a case will do.
+    Channels last, columns and slices, which users have most, are laid down in every verdict where a case will do.
     """
 
     id = "relaid"
@@ -40,7 +41,7 @@ class Relaid(Redraw):
     most = 1 << 17
     first = frozenset({"two dimensions"})
     draws = MappingProxyType(
-        dict.fromkeys((*RANKS, *USUAL, "one dimension", "steps and offsets", "overlapping", LARGE), "layout")
+        dict.fromkeys((*RANKS, *USUAL, SLICE, "one dimension", "steps and offsets", "overlapping", LARGE), "layout")
     )
 
     def ordered(self, cases: Sequence[CaseJudge], chance: random.Random, what: str) -> list[CaseJudge]:
@@ -62,6 +63,8 @@ class Relaid(Redraw):
             return self._overlapping(rerun, case, chance)
         if what in USUAL:
             return self._usual(rerun, case, what, chance)
+        if what == SLICE:
+            return self._sliced(rerun, case, chance)
         tensors = [tensor for _, tensor in case.tensors]
         if what in RANKS and not RANKS[what][0] <= _rank(case) <= RANKS[what][1]:
             shape = _common(tensors)
@@ -103,13 +106,23 @@ class Relaid(Redraw):
             if plain is None:
                 return None
             case = plain
-        padding = chance.randrange(*COLUMNS) - 1 if what == "a column" else 0
+        padding = chance.randrange(*COLUMNS) - 1 if what in ("a column", "columns") else 0
         new = {
             number: _layouts.laid(tensor, list(USUAL[what]), 1, padding)
             for number, (_, tensor) in enumerate(case.tensors)
             if _lies(tensor, what)
         }
         made = rerun.exchanged(case, new, f"with the same values laid down as {what}")
+        return made if made is not None and made.agrees(case) else None
+
+    def _sliced(self, rerun: Rerunner, case: CaseJudge, chance: random.Random) -> CaseJudge | None:
+        """Lay every tensor down behind other elements of its memory."""
+        from bringup.judge import _layouts
+
+        new = {
+            number: _layouts.behind(tensor, chance) for number, (_, tensor) in enumerate(case.tensors) if tensor.numel()
+        }
+        made = rerun.exchanged(case, new, "with the same values behind other elements") if new else None
         return made if made is not None and made.agrees(case) else None
 
     def _overlapping(self, rerun: Rerunner, case: CaseJudge, chance: random.Random) -> CaseJudge | None:
@@ -139,8 +152,8 @@ def _lies(tensor: torch.Tensor, what: str) -> bool:
     """Whether a tensor can lie so, and that is another layout than the contiguous one."""
     if tensor.dim() != len(USUAL[what]) or not tensor.numel():
         return False
-    if what == "a column":
-        return bool(tensor.shape[0] > 1 and tensor.shape[1] == 1)
+    if what in ("a column", "columns"):
+        return bool(tensor.shape[0] > 1 and (tensor.shape[1] == 1) == (what == "a column"))
     return bool(tensor.shape[1] > 1 and math.prod(tensor.shape[2:]) > 1)
 
 

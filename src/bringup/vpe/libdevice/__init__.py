@@ -92,6 +92,9 @@ class MathFunction:
     """fp32 computed in fp64 and rounded at the end, because the function is not accurate otherwise."""
 
 
+STEPS = {"arith.remf": 32, "fmod": 32, "remainder": 32, "remquo": 32, "jn": 256, "yn": 256}
+
+
 @functools.cache
 def signatures() -> Mapping[str, tuple[Signature, ...]]:
     """Every function by name with its overloads, in the order of the table."""
@@ -123,6 +126,15 @@ def name_of(symbol: str) -> str | None:
     """Name in libdevice of a symbol such as `__nv_sinf`; None if there is no such symbol."""
     found = _by_symbol().get(symbol)
     return found[0] if found else None
+
+
+def steps_of(symbol: str) -> int:
+    """How many operations of the special function unit a function counts as: of symbols, and of `arith.remf`.
+
+    Most are one. A remainder takes a step for each bit by which its operands' exponents differ, a Bessel function one
+    for each of its order: without them a kernel would be done long before whoever runs it.
+    """
+    return STEPS.get(name_of(symbol) or symbol, 1)
 
 
 @functools.cache

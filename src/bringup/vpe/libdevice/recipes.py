@@ -74,7 +74,7 @@ _NATIVE_BOTH = (
 # fp32 by way of libm's fp64 form: the fp32 form is slower than that or off by more than 2 ulp.
 _NATIVE_WIDE = (
     *("tan", "sinh", "asinh", "acosh", "atanh", "atan2", "hypot", "erfc", "lgamma", "tgamma"),
-    *("j0", "j1", "jn", "y0", "y1", "yn"),
+    *("j0", "j1", "y0", "y1"),
 )
 _NATIVE_DOUBLE = ("exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf")
 _OWN_DOUBLE = (
@@ -104,6 +104,9 @@ def _floating() -> dict[tuple[str, str], Recipe]:
         table[name, "f32"], table[name, "f64"] = _native(f"{name}f"), _native(name)
     for name in _NATIVE_WIDE:
         table[name, "f32"], table[name, "f64"] = _widen(special.native_function(name)), _native(name)
+    for name in ("jn", "yn"):
+        inner = special.bessel_of_order(name)
+        table[name, "f32"], table[name, "f64"] = _widen(inner), Recipe(inner, "special")
     for name in _NATIVE_DOUBLE:
         table[name, "f32"], table[name, "f64"] = Recipe(getattr(elementary, name), "special"), _native(name)
     for name in _OWN_DOUBLE:

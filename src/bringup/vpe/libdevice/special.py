@@ -5,6 +5,7 @@ Conditions that cost digits (a square under an exponential, a product under a ta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ _SQRT_HALF, _SQRT_HALF_LOW = 0.70710678118654752440, -4.833646656726457e-17
 _TWO_OVER_SQRT_PI = 1.12837916709551257390
 _PI, _PI_LOW = 3.14159265358979323846, 1.2246467991473532e-16
 
+ORDERS = 4096  # of Bessel functions
 Table = tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]
 
 
@@ -197,5 +199,15 @@ def native_function(name: str) -> Callable[..., Any]:
 
     def called(*args: Value) -> Value:
         return native(name, *args)
+
+    return called
+
+
+def bessel_of_order(name: str) -> Callable[..., Any]:
+    """A recipe of libm's `jn` or `yn`, which takes as many steps as the order says: NaN beyond ORDERS."""
+
+    def called(order: Value, x: Value) -> Value:
+        near = (order + ORDERS).below(2 * ORDERS + 1)
+        return near.choose(native(name, near.choose(order, 0), x), x.constant(math.nan))
 
     return called

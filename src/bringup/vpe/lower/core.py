@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from bringup.vpe import layout as L
 from bringup.vpe.ir import Block, Func, Module, Op, Value
+from bringup.vpe.libdevice import steps_of
 from bringup.vpe.llvm_text import Function, Unit
 from bringup.vpe.lower.affine import Expr
 from bringup.vpe.lower.elementwise import CANONICAL, ELEMENTWISE
@@ -356,7 +357,8 @@ class Lowering:
         from bringup.vpe.lower.elementwise import SPECIAL
 
         if op.name in SPECIAL:
-            self.counts[int(L.Counter.SPECIAL)] += work
+            symbol = op.attrs["symbol"].strip('"') if op.name == "tt.extern_elementwise" else op.name
+            self.counts[int(L.Counter.SPECIAL)] += work * steps_of(symbol)
             return
         slot = {1: L.Counter.VECTOR_8, 2: L.Counter.VECTOR_16, 4: L.Counter.VECTOR_32, 8: L.Counter.VECTOR_64}[
             type_.bytes

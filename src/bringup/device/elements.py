@@ -1,0 +1,116 @@
+"""The rule that copies keep elements whole: a number that is put together of parts of others no kernel has computed.
+
+The low byte of a number, moved by a copy, is the number modulo 256; moved up by a byte it is times 256. So it is kept
+how large the elements of each storage are: as those of the arguments and results on it, and as those that kernels are
+given pointers to. Whoever looks at a storage in parts, and not in its elements, makes parts of what it writes, too.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from bringup.device.checks import item_bytes
+from bringup.device.wire import Descriptor
+
+PARTS = (
+    "a copy moves parts of elements, or puts elements together of parts, which makes other numbers of them: that is "
+    "work for a kernel"
+)
+_BITS = re.compile(r"\d+")
+
+
+def element_bytes(dtype: torch.dtype) -> int:
+    """Bytes of an element; a complex number is two."""
+    return int(dtype.itemsize) // (2 if dtype.is_complex else 1)
+
+
+def pointed_bytes(kind: str) -> int:
+    """Bytes of what a kernel's pointer of this kind (`*fp32`, `*i1`) points to."""
+    bits = _BITS.search(kind)
+    return max(1, int(bits.group()) // 8) if bits else 1
+
+
+class Elements:
+    """The rule for one call: who keeps to it is told nothing, who does not PARTS."""
+
+    def __init__(self, arguments: Iterable[tuple[int, int]]) -> None:
+        """`arguments`: the address at which the storage of each begins, and bytes of its elements."""
+        self._bytes: dict[int, int] = {}  # by storage: of its elements, as far as anybody knows
+        for base, width in arguments:
+            self._bytes[base] = min(width, self._bytes.get(base, width))
+        self._grain: dict[int, int] = {}  # by storage: what copies into it go by; a divisor of all steps and lengths
+
+    def launched(self, pointers: Iterable[tuple[int, int]]) -> str:
+        """A kernel is given pointers: where the storage of each begins, and bytes of what it points to."""
+        given = list(pointers)
+        parts = max((self._of(base) for base, width in given if width < self._of(base)), default=0)
+        for base, width in given:
+            now = max(self._of(base), width, parts)
+            if not self._fits(base, now):
+                return PARTS
+            self._bytes[base] = now
+        return ""
+
+    def copied(self, source: Descriptor, source_bytes: int, target: Descriptor) -> str:
+        """A copy is asked for, of a storage of so many bytes."""
+        if 0 in source.size:
+            return ""
+        run = item_bytes(source.dtype)
+        steps = [
+            (put * run, taken * run, length)
+            for length, taken, put in zip(source.size, source.stride, target.stride, strict=True)
+            if length > 1
+        ]
+        outer = []
+        for put, taken, length in sorted(steps):
+            if put == taken == run:
+                run *= length
+            else:
+                outer.append((put, taken))
+        first, begin = source.address - source.base, target.address - target.base
+        mine = self._of(source.base)
+        both = max(mine, self._of(target.base))
+        # What ends with its storage ends with an element.
+        lengths = [] if not outer and first + run == source_bytes else [run]
+        if any(number % mine for number in (first, *(taken for _, taken in outer))):
+            return PARTS
+        puts = (begin, *(put for put, _ in outer), *lengths)
+        if any(number % both for number in puts):
+            return PARTS
+        self._bytes[target.base] = both
+        self._grain[target.base] = math.gcd(self._grain.get(target.base, 0), *puts)
+        return ""
+
+    def returned(self, base: int, offset: int, width: int, size: Sequence[int], stride: Sequence[int]) -> str:
+        """A result is a tensor: its storage, bytes from its beginning and of an element, sizes and strides."""
+        if 0 in size:
+            return ""
+        if not self._fits(base, width):
+            return PARTS
+        mine = self._of(base)
+        if width >= mine:
+            return ""
+        run, outer = width, []
+        for step, length in sorted((s * width, n) for s, n in zip(stride, size, strict=True) if n > 1):
+            if step == run:
+                run *= length
+            else:
+                outer.append(step)
+        lengths = [run] if outer else []
+        return PARTS if any(number % mine for number in (offset, *outer, *lengths)) else ""
+
+    def freed(self, base: int) -> None:
+        """Forget a storage."""
+        self._bytes.pop(base, None)
+        self._grain.pop(base, None)
+
+    def _of(self, base: int) -> int:
+        return self._bytes.get(base, 1)
+
+    def _fits(self, base: int, width: int) -> bool:
+        """Whether copies have put whole elements of so many bytes there."""
+        return self._grain.get(base, 0) % width == 0
