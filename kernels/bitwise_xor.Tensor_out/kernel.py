@@ -6,7 +6,7 @@ def int_to_double(x):
     v = x.to(tl.int64)
     negative = v < 0
     m = tl.where(negative, -v, v)
-    lowest = m < 0
+    lowest = v == (-9223372036854775807 - 1)
     zero = m == 0
     e = tl.zeros_like(v) + 1084
     for s in tl.static_range(6):

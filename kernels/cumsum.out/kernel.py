@@ -29,11 +29,13 @@ def kernel_cumsum(x_ptr, out_ptr, lines, n, pitch, per, ACC: tl.constexpr, CAST:
             mask = valid & (k[None, :] < n)
             x = tl.load(x_ptr + base + k[None, :], mask=mask, other=0)
             x = x.to(ACC).to(CAST).to(ACC)
-            result = tl.cumsum(x, axis=1) + carry[:, None]
+            sums = tl.cumsum(x, axis=1) + carry[:, None]
+            result = sums
             if BITS:
                 result = wide(result)
             tl.store(out_ptr + base + k[None, :], result, mask=mask)
-            carry = carry + tl.sum(x, axis=1)
+            # The last prefix, and no sum of its own: Triton would move that out of the loop.
+            carry = tl.sum(tl.where((k == start + BLOCK - 1)[None, :], sums, 0), axis=1)
 
 
 def wrapper(input, dim, *, dtype=None, out=None):

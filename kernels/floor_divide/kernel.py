@@ -65,7 +65,7 @@ def double_bits_of_int(v):
     up = (rest > 512) | ((rest == 512) & ((r & 1) == 1))
     r = tl.where(up, r + 1, r)
     bits = ((e + 1023) << 52) + (r - 0x10000000000000)
-    smallest = (v < 0) & (-v < 0)
+    smallest = v == (-9223372036854775807 - 1)
     bits = tl.where(smallest, zero + 0x43E0000000000000, bits)
     bits = tl.where(v == 0, zero, bits)
     one = zero + 1
@@ -104,6 +104,9 @@ def kernel_floor_divide_float(a_ptr, b_ptr, out_ptr, a_value, b_value, n, per_pr
         result = tl.where(div - result > 0.5, result + 1.0, result)
         zero = libdevice.copysign(tl.zeros([BLOCK], dtype=tl.float32), quotient)
         result = tl.where(div == 0, zero, result)
+        # A chip without subnormal numbers knows no rest of a division by one.
+        lost = (mod != mod) & (tl.abs(a) < float("inf")) & (b == b)
+        result = tl.where(lost, tl.floor(quotient), result)
         result = tl.where(b == 0, quotient, result)
         value = result.to(DT).to(tl.float32)
         if OUT_FORM == 0:

@@ -42,7 +42,7 @@ def to_double_bits(x):
 def integer_to_double_bits(x):
     negative = x < 0
     m = tl.where(negative, -x, x)
-    smallest = m < 0
+    smallest = x == (-9223372036854775807 - 1)
     zero = m == 0
     e = tl.zeros_like(m) + 1084
     # Shift until bit 62 is the highest one.

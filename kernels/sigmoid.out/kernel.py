@@ -59,7 +59,7 @@ def kernel_sigmoid(
             x = from_double_bits(loaded)
         else:
             x = loaded.to(tl.float32)
-        small = tl.exp(-tl.abs(x))
+        small = libdevice.exp(-tl.abs(x))
         top = tl.where(x < 0, small, tl.zeros_like(x) + 1.0)
         y = (top / (1.0 + small)).to(DT).to(tl.float32)
         if OUT_DOUBLE:

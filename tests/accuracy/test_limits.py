@@ -548,3 +548,14 @@ def test_beside_a_pole_far_out_nothing_is_asked() -> None:
     (limit,) = standard.limits((5, x), {}, torch.polygamma(5, x), ((5, x), {})).outputs
     assert limit is not None
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("args", [(1,), (-1, True), ()])
+def test_a_product_may_be_multiplied_in_any_order(args: tuple[Any, ...]) -> None:
+    x = torch.tensor([[1e-30, 1e-20, 1e30, 3.0], [1e30, 1e20, 1e-30, 1.0], [1.5, 2.0, 3.0, 1.0]])
+    for row, right in zip(x, ([3e-20, 0.0], [1e20, math.inf, math.nan], [9.0]), strict=True):
+        data = row[None] if args else row
+        found, y = limit("prod", torch.prod, data, *args), torch.prod(data, *args)
+        for value in (3e-20, 0.0, 1e20, math.inf, 9.0, 10.0):
+            assert bool(found.wrong(y, torch.full_like(y, value)).any()) == (value not in right)
+        assert bool(found.wrong(y, torch.full_like(y, math.nan)).any()) == (not any(map(math.isnan, right)))

@@ -217,6 +217,38 @@ def test_what_another_thread_writes_meanwhile_is_no_mistake_of_a_sealed_kernel(t
             uses.made(schema_of("add.out"), [out, x, 1, out], lambda: compute(out))
 
 
+def test_a_call_that_cannot_be_compared_leaves_the_next_to_be(tmp_path: Path) -> None:
+    from bringup.library._first_use import TRAPS, FirstUses
+    from bringup.library.errors import WrongResult
+    from bringup.library.schemas import schema_of
+
+    bringup.vpe.device.enable()
+    uses = FirstUses("vpe:pe64", sealed=False)
+    use = uses.of(schema_of("div.out_mode"))
+    out = torch.zeros(2, dtype=torch.int64).to("vpe")
+    for trapped in (True, True, False):
+        x = torch.tensor([-(2**63) if trapped else 4, 9]).to("vpe")
+        values = [x, torch.tensor([-1, 2]).to("vpe"), "trunc", out]
+        if trapped:
+            assert use(values, lambda: out) is out
+        else:
+            with pytest.raises(WrongResult):
+                use(values, lambda: out)
+    assert uses.left_out[TRAPS] == 2
+
+
+def test_the_smallest_number_is_divided_by_others() -> None:
+    divide = torch.ops.aten.div.out_mode
+    x, out = torch.tensor([-(2**63), 9]), torch.empty(2, dtype=torch.int64)
+    call = in_use.call_of("div.out_mode", divide, [x, torch.tensor([3, 2])], {"rounding_mode": "trunc", "out": out})
+    assert call is not None
+    right = torch.div(x, torch.tensor([3, 2]), rounding_mode="trunc")
+    given = [x, torch.tensor([3, 2])]
+    assert call.difference(right, given, {"rounding_mode": "trunc", "out": right}) == ""
+    with pytest.raises(in_use.Trapped):
+        in_use.call_of("gcd.out", torch.ops.aten.gcd.out, [x, torch.tensor([3, 2])], {"out": out})
+
+
 def test_what_would_end_the_process_is_not_asked_of_the_cpu() -> None:
     x, y = torch.tensor([-(2**63), 9]), torch.tensor([-1, 2])
     divide = torch.ops.aten.div.out_mode

@@ -146,6 +146,49 @@ def test_copies_compute_no_numbers_by_moving_their_bytes(tmp_path: Path) -> None
         torch.arange(9, dtype=torch.int32).to("vpe") * torch.full((9,), 256, dtype=torch.int32).to("vpe")
 
 
+MASK = """
+@triton.jit
+def kernel_copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+def wrapper(self, *, out):
+    n = self.numel()
+    same = torch.empty_like(self)
+    kernel_copy[(2,)](FROM, INTO, ALL, BLOCK=512)
+    BODY
+    return out
+"""
+LOW = "out.view(torch.uint8).copy_(same.view(torch.uint8)[::8])"
+
+
+@pytest.mark.parametrize(
+    ("seen", "body", "right"),
+    [
+        ("same", LOW, False),  # the low byte of each number, which a kernel has copied
+        ("same.view(torch.uint8)", LOW, False),  # byte by byte
+        ("same", "kernel_copy[(1,)](same.view(torch.uint8)[::8].contiguous(), out, n, BLOCK=512)", False),
+        ("same", "kernel_copy[(1,)](same.view(torch.int32)[::2].contiguous(), out, n, BLOCK=512)", False),
+        ("same", "kernel_copy[(1,)](same[:9].clone(), out, n, BLOCK=512)", True),
+    ],
+)
+def test_copies_pick_no_parts_of_numbers(tmp_path: Path, seen: str, body: str, right: bool) -> None:
+    given = seen.replace("same", "self")
+    all_of = "n * 8" if "view" in seen else "n"
+    source = MASK.replace("BODY", body).replace("FROM", given).replace("INTO", seen).replace("ALL", all_of)
+    library = make_library(tmp_path / "kernels", {"logical_not.out": source})
+    x, out = torch.arange(9, dtype=torch.int64) % 2, torch.empty(9, dtype=torch.uint8)
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        mine = out.to("vpe")
+        if right:
+            torch.logical_not(x.to("vpe"), out=mine)
+            assert mine.cpu().tolist() == x.tolist()
+            return
+        with pytest.raises(KernelFailed, match="parts of"):
+            torch.logical_not(x.to("vpe"), out=mine)
+
+
 FLOOD = """
 @triton.jit
 def kernel_abs(x_ptr, out_ptr, n, BLOCK: tl.constexpr):

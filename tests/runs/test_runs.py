@@ -394,3 +394,11 @@ def test_names_of_runs_sort_by_time():
     first, second = new_run_id(1_000_000_000), new_run_id(1_000_000_001)
     assert first < second
     assert re.fullmatch(r"20010909-014640-[a-z]+-[a-z]+", first)
+
+
+def test_runs_that_begin_in_one_second_have_other_names(tmp_path):
+    names = []
+    for _ in range(200):  # of some 1,400
+        names.append(new_run_id(1_000_000_000, root=tmp_path))
+        (tmp_path / names[-1]).mkdir()
+    assert len(set(names)) == 200

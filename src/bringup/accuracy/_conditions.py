@@ -326,7 +326,21 @@ def _largest_term(args: tuple[Any, ...], kwargs: Mapping[str, Any], divided: boo
     return torch.maximum(torch.maximum(product, factor * product), (factor * one).expand(product.shape))
 
 
+def _product_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], part: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """The product of a part of the sizes of the elements, along the dimension that a call of `prod` says."""
+    data = part(_size(_argument(args, kwargs, 0, "input", "self")))
+    dim, keepdim = (args[n] if len(args) > n else kwargs.get(name) for n, name in ((1, "dim"), (2, "keepdim")))
+    return data.prod(dim, keepdim=bool(keepdim)) if type(dim) is int else data.prod()
+
+
+def _product(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """All of a product where its small factors alone are no normal number: multiplied first, they are gone."""
+    small = _product_of(args, kwargs, lambda data: data.clamp(max=1.0))
+    return torch.where(small < SMALLEST, _product_of(args, kwargs, lambda data: data) * 2.0**24, 0.0)
+
+
 SIZES: Mapping[str, Sizes] = {
+    "product": _product,
     "running_product": _running_product,
     "clamped_logit": _clamped_logit,
     "cosine": _cosine,
@@ -349,6 +363,7 @@ SIZES: Mapping[str, Sizes] = {
 
 # What is computed on the way to a result, where that may be beyond the range of the result's dtype, and the result not.
 WAYS: Mapping[str, Sizes] = {
+    "product": lambda args, kwargs: _product_of(args, kwargs, lambda data: data.clamp(min=1.0)),
     "scaled_second": _scaled_second,
     "scaled_first": _scaled_first,
     "products": lambda args, kwargs: _largest_term(args, kwargs, divided=False),

@@ -159,9 +159,12 @@ class Guest:
 
     def heard(self) -> str:
         """The `output` so far, whatever of it is still on its way."""
+        self._drain_all()
+        return self.output
+
+    def _drain_all(self) -> None:
         while self._ready(self._out) and self._drain():
             pass
-        return self.output
 
     def wait(self, seconds: float = GRACE_SECONDS) -> dict[str, Any]:
         """Return how the worker ended: {"exit": code}, {"signal": number} (and "limit": name), {} when init itself
@@ -173,7 +176,7 @@ class Guest:
             killed = not self.ended or (self.ended.get("signal") == signal.SIGKILL and "limit" not in self.ended)
             if killed and memory_kills() > self._memory_kills:
                 raise SandboxFault(OUT_OF_MEMORY)
-            self.heard()
+            self._drain_all()
         return self.ended
 
     def _wait(self, deadline: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
+from pathlib import Path
 
 from bringup.errors import ConfigError
 
@@ -78,11 +79,15 @@ _SECOND = (
     "wren",
     "yak",
 )
+_TRIES = 100
 
 
-def new_run_id(now: float | None = None, rng: random.Random | None = None, name: str | None = None) -> str:
+def new_run_id(
+    now: float | None = None, rng: random.Random | None = None, name: str | None = None, root: Path | None = None
+) -> str:
     """Return a name such as `20260131-142501-quiet-heron` (UTC), or with `name` in the place of the two words.
 
+    `root`: where runs are; two words that begin no run of this second there are drawn.
     Raises ConfigError for a name that cannot be part of a folder's.
     """
     rng = rng or random.SystemRandom()
@@ -93,4 +98,8 @@ def new_run_id(now: float | None = None, rng: random.Random | None = None, name:
                 f"--name {name}", "is no name for a run", "use letters, digits, `.`, `_` and `-`, at most 60"
             )
         return f"{stamp}-{name}"
-    return f"{stamp}-{rng.choice(_FIRST)}-{rng.choice(_SECOND)}"
+    for _ in range(_TRIES):
+        run = f"{stamp}-{rng.choice(_FIRST)}-{rng.choice(_SECOND)}"
+        if root is None or not (root / run).exists():
+            break
+    return run

@@ -327,7 +327,7 @@ async def start(
     """
     config = settled(config)
     plan = plan or make_plan(config, root)
-    run = new_run_id(name=name)
+    run = new_run_id(name=name, root=root)
     log = create_run(root, run, url=store_url, blobs=blobs_url, lease_seconds=lease_seconds)
     event = RunStarted(
         run=run,

@@ -159,7 +159,7 @@ async def start(
 ) -> SearchResult:
     """Begin a search under `root` and bring it to its end; raises BringupError before anything is stored."""
     config, operator = plan.config, plan.operator
-    run = new_run_id(name=name)
+    run = new_run_id(name=name, root=root)
     log = create_run(
         root, run, url=store_url, blobs=blobs_url, lease_seconds=lease_seconds, several=not (store_url or blobs_url)
     )
