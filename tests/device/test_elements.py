@@ -40,6 +40,7 @@ def copy(elements: Elements, source: tuple[object, ...], target: tuple[object, .
         (8, 1, (1, "uint8", (9,), (8,)), (0, "uint8", (9,), (1,)), False),
         # Truth values into numbers.
         (1, 8, (0, "uint8", (9,), (1,)), (0, "uint8", (9,), (8,)), False),
+        (1, 8, (0, "uint8", (72,), (1,)), (0, "uint8", (72,), (1,)), False),
         # Rows of bytes out of wider rows.
         (1, 1, (0, "uint8", (9, 5), (8, 1)), (0, "uint8", (9, 5), (5, 1)), True),
         # Some elements out of the middle, and an odd number of them.
@@ -62,6 +63,25 @@ def test_what_looks_at_parts_makes_parts() -> None:
     assert elements.launched([(X, 1), (ROOM, 1)]) == ""  # int64 copied byte by byte
     assert copy(elements, (0, "uint8", (9,), (8,)), (0, "uint8", (9,), (1,))) == PARTS
     assert copy(elements, (0, "uint8", (40,), (1,)), (0, "uint8", (40,), (1,))) == ""
+
+
+def test_a_kernel_that_recasts_pointers_looks_at_parts() -> None:
+    elements = Elements([(X, 8), (OUT, 1)])
+    assert elements.launched([(X, 8), (ROOM, 1)], recast=True) == ""
+    assert copy(elements, (0, "uint8", (9,), (8,)), (0, "uint8", (9,), (1,))) == PARTS
+    elements = Elements([])
+    assert elements.launched([(ROOM, 1)]) == ""
+    assert copy(elements, (0, "uint8", (9,), (1,)), (0, "uint8", (9,), (8,))) == ""
+    assert elements.launched([(OUT, 1), (MORE, 8)], recast=True) == PARTS
+
+
+def test_numbers_are_not_put_together_of_smaller_ones() -> None:
+    elements = Elements([(OUT, 8)])
+    assert elements.launched([(ROOM, 4)]) == ""
+    assert copy(elements, (0, "int32", (18,), (1,)), (0, "int32", (18,), (1,))) == PARTS
+    assert elements.returned(ROOM, 0, 8, (9,), (1,)) == PARTS
+    assert elements.returned(ROOM, 0, 4, (9,), (1,)) == ""
+    assert elements.returned(MORE, 0, 8, (9,), (1,)) == ""  # nobody knows
 
 
 def test_an_odd_number_of_halves_may_end_with_its_storage() -> None:

@@ -44,10 +44,15 @@ class Elements:
             self._bytes[base] = min(width, self._bytes.get(base, width))
         self._grain: dict[int, int] = {}  # by storage: what copies into it go by; a divisor of all steps and lengths
 
-    def launched(self, pointers: Iterable[tuple[int, int]]) -> str:
-        """A kernel is given pointers: where the storage of each begins, and bytes of what it points to."""
+    def launched(self, pointers: Iterable[tuple[int, int]], *, recast: bool = False) -> str:
+        """A kernel is given pointers: where the storage of each begins, and bytes of what it points to.
+
+        `recast`: it makes pointers to larger or smaller elements of some of them, and nobody says of which.
+        """
         given = list(pointers)
-        parts = max((self._of(base) for base, width in given if width < self._of(base)), default=0)
+        parts = max((self._of(base) for base, width in given if recast or width < self._of(base)), default=0)
+        if recast:
+            parts = max((parts, *(width for _, width in given)))
         for base, width in given:
             now = max(self._of(base), width, parts)
             if not self._fits(base, now):
@@ -74,6 +79,8 @@ class Elements:
         first, begin = source.address - source.base, target.address - target.base
         mine = self._of(source.base)
         both = max(mine, self._of(target.base))
+        if source.base in self._bytes and mine < both:  # numbers put together of smaller ones
+            return PARTS
         # What ends with its storage ends with an element.
         lengths = [] if not outer and first + run == source_bytes else [run]
         if any(number % mine for number in (first, *(taken for _, taken in outer))):
@@ -89,9 +96,9 @@ class Elements:
         """A result is a tensor: its storage, bytes from its beginning and of an element, sizes and strides."""
         if 0 in size:
             return ""
-        if not self._fits(base, width):
+        mine = self._bytes.get(base, width)
+        if not self._fits(base, width) or mine < width:
             return PARTS
-        mine = self._of(base)
         if width >= mine:
             return ""
         run, outer = width, []

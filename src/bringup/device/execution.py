@@ -362,7 +362,8 @@ class Execution:
             kinds = [kind for kind in launcher.kinds if kind.startswith("*")]
             behind = [block for kind, block in zip(launcher.kinds, blocks, strict=True) if kind.startswith("*")]
             pointed = zip(kinds, behind, strict=True)
-            odd = self.elements.launched((b.base, pointed_bytes(kind)) for kind, b in pointed if b is not None)
+            known = [(b.base, pointed_bytes(kind)) for kind, b in pointed if b is not None]
+            odd = self.elements.launched(known, recast=bool(launcher.kernel.facts.get("recast")))
             if odd:
                 raise Broken(COPIES, odd)
         account = self.account

@@ -192,8 +192,8 @@ class Machine:
                 data, writers, masks = execution.results(storages, outputs)
         except Malformed as error:
             wrong = str(error)
-        except Fault as fault:
-            execution.note(fault)
+        except (Broken, Fault) as error:
+            execution.note(error)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             wrong = f"no tensor: {error}"
         tape = execution.finished_tape(storages, data)

@@ -120,6 +120,8 @@ class _Launcher:
     """Constants in its text, and the text as what it says is counted."""
     tried: dict[str, Any] | None
     """The request for one that was asked for while something was timed: then it is this guest's alone."""
+    recast: bool
+    """Whether it makes pointers to elements of another size of those that it is given."""
 
     @property
     def name(self) -> str:
@@ -370,7 +372,8 @@ class Recorder:
         )
         number = len(self.launchers) + 1
         said = int(made.facts.facts.get("constants", 0)), str(made.facts.facts.get("canonical") or request["text"])
-        self.launchers[number] = _Launcher(made.kernel, names, kinds, named, said, request if tried else None)
+        recast = bool(made.facts.facts.get("recast"))
+        self.launchers[number] = _Launcher(made.kernel, names, kinds, named, said, request if tried else None, recast)
         if not self._marks:
             self._asked[number] = made.facts.name
         facts = made.facts
@@ -398,7 +401,10 @@ class Recorder:
             raise Malformed("arguments that end too early or too late")
         first, second, third = grid
         pointed = tuple(pointed_bytes(kind) for kind in launcher.kinds if kind.startswith("*"))
-        return Launch(launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers), pointed=pointed)
+        return Launch(
+            launcher.kernel, (first, second, third), launcher.named, packed, tuple(pointers),
+            pointed=pointed, recast=launcher.recast,
+        )  # fmt: skip
 
     def _said(self, ones: Iterable[Launch | Alternative]) -> int:
         """Bytes that the texts of kernels say which run one after the other, each with its first launch."""

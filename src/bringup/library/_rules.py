@@ -134,7 +134,7 @@ def _parts(tape: Tape, call: Call) -> str:
         elif isinstance(step, Launch):
             pointers = zip(step.pointers, step.pointed, strict=True)
             known = [(base_of(region, given), width) for (_, _, region, _), width in pointers if region >= 0]
-            odd = elements.launched(known)
+            odd = elements.launched(known, recast=step.recast)
         if odd:
             return odd
     for _, view in _views(described(tape.answer.result), tape.answer.storages):

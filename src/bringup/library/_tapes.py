@@ -302,6 +302,8 @@ class Launch:
     """Which of them runs: a matter of time alone."""
     pointed: tuple[int, ...] = field(default=(), compare=False)
     """Bytes of what each pointer points to; of a launch that was just asked for."""
+    recast: bool = field(default=False, compare=False)
+    """Whether the kernel makes pointers to elements of another size of them."""
 
     @property
     def chosen(self) -> Launch | Alternative:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bringup.device import Kernel
+from bringup.device.elements import pointed_bytes
 from bringup.device.engine import FENCE
 from bringup.targets._fence import fenced
 from bringup.targets._resources import resources_of
@@ -77,6 +78,9 @@ def _as_file(text: str) -> Iterator[str]:
         os.unlink(path)
 
 
+_POINTED = re.compile(r"!tt\.ptr<(?:tensor<[^>]*x)?(\w+)")
+
+
 def refuse_addresses(text: str) -> None:
     """Raise RuntimeError for a kernel that makes a number of an address, or an address of a number.
 
@@ -114,7 +118,18 @@ def facts_of(module: Any) -> dict[str, Any]:
         "constants": constants_in(text),
         # What its author has chosen is counted on what MLIR has read: another lexer may take other parts for comments.
         "canonical": module.str_nodebug(),
+        "recast": recast(module.str_nodebug()),
     }
+
+
+def recast(text: str) -> bool:
+    """Whether a kernel makes of a pointer one to elements of another size: what it is given says less than it does."""
+    for line in text.splitlines():
+        if "tt.bitcast" in line:
+            kinds = _POINTED.findall(line)
+            if len({pointed_bytes(kind) for kind in kinds}) > 1:
+                return True
+    return False
 
 
 def constants_in(text: str) -> int:
