@@ -58,17 +58,14 @@ def test_copies_keep_elements_whole(
     assert copy(elements, source, target) == ("" if right else PARTS)
 
 
-def test_what_looks_at_parts_makes_parts() -> None:
-    elements = Elements([(X, 8), (OUT, 1)])
-    assert elements.launched([(X, 1), (ROOM, 1)]) == ""  # int64 copied byte by byte
-    assert copy(elements, (0, "uint8", (9,), (8,)), (0, "uint8", (9,), (1,))) == PARTS
-    assert copy(elements, (0, "uint8", (40,), (1,)), (0, "uint8", (40,), (1,))) == ""
+def test_what_a_kernel_takes_apart_is_its_own_work() -> None:
+    elements = Elements([(X, 8), (OUT, 1), (MORE, 4)])
+    assert elements.launched([(X, 4), (ROOM, 1), (MORE, 4)]) == ""  # truth values of the high words of int64
+    assert copy(elements, (0, "uint8", (9,), (8,)), (0, "uint8", (9,), (1,))) == ""
+    assert elements.copied(part(MORE, 4, "int32", (9,), (2,)), BYTES, part(MORE * 2, 0, "int32", (9,), (1,))) == ""
 
 
-def test_a_kernel_that_recasts_pointers_looks_at_parts() -> None:
-    elements = Elements([(X, 8), (OUT, 1)])
-    assert elements.launched([(X, 8), (ROOM, 1)], recast=True) == ""
-    assert copy(elements, (0, "uint8", (9,), (8,)), (0, "uint8", (9,), (1,))) == PARTS
+def test_a_kernel_that_recasts_pointers_may_look_at_larger_elements() -> None:
     elements = Elements([])
     assert elements.launched([(ROOM, 1)]) == ""
     assert copy(elements, (0, "uint8", (9,), (1,)), (0, "uint8", (9,), (8,))) == ""
@@ -85,10 +82,10 @@ def test_numbers_are_not_put_together_of_smaller_ones() -> None:
 
 
 def test_an_odd_number_of_halves_may_end_with_its_storage() -> None:
-    elements = Elements([(X, 8), (OUT, 4)])
-    assert elements.launched([(X, 4), (ROOM, 4)]) == ""  # the low words of int64
-    assert elements.copied(part(ROOM, 0, "int32", (9,), (1,)), 36, part(OUT, 0, "int32", (9,), (1,))) == ""
-    assert elements.copied(part(ROOM, 0, "int32", (9,), (1,)), 40, part(OUT, 0, "int32", (9,), (1,))) == PARTS
+    elements = Elements([(OUT, 8)])
+    assert elements.launched([(ROOM, 8)]) == ""
+    assert elements.copied(part(ROOM, 32, "int32", (1,), (1,)), 36, part(OUT, 32, "int32", (1,), (1,))) == ""
+    assert elements.copied(part(ROOM, 32, "int32", (1,), (1,)), 40, part(OUT, 32, "int32", (1,), (1,))) == PARTS
 
 
 def test_a_kernel_or_a_result_tells_of_elements_afterwards() -> None:

@@ -167,7 +167,6 @@ LOW = "out.view(torch.uint8).copy_(same.view(torch.uint8)[::8])"
     ("seen", "body", "right"),
     [
         ("same", LOW, False),  # the low byte of each number, which a kernel has copied
-        ("same.view(torch.uint8)", LOW, False),  # byte by byte
         ("same", "kernel_copy[(1,)](same.view(torch.uint8)[::8].contiguous(), out, n, BLOCK=512)", False),
         ("same", "kernel_copy[(1,)](same.view(torch.int32)[::2].contiguous(), out, n, BLOCK=512)", False),
         ("same", "kernel_copy[(1,)](same[:9].clone(), out, n, BLOCK=512)", True),

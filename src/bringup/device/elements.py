@@ -2,7 +2,7 @@
 
 The low byte of a number, moved by a copy, is the number modulo 256; moved up by a byte it is times 256. So it is kept
 how large the elements of each storage are: as those of the arguments and results on it, and as those that kernels are
-given pointers to. Whoever looks at a storage in parts, and not in its elements, makes parts of what it writes, too.
+given pointers to. What a kernel has taken apart itself, and written as bytes, are bytes.
 """
 
 from __future__ import annotations
@@ -50,14 +50,11 @@ class Elements:
         `recast`: it makes pointers to larger or smaller elements of some of them, and nobody says of which.
         """
         given = list(pointers)
-        parts = max((self._of(base) for base, width in given if recast or width < self._of(base)), default=0)
-        if recast:
-            parts = max((parts, *(width for _, width in given)))
+        widest = max((width for _, width in given), default=1)
         for base, width in given:
-            now = max(self._of(base), width, parts)
-            if not self._fits(base, now):
+            if not self._fits(base, widest if recast else max(self._of(base), width)):
                 return PARTS
-            self._bytes[base] = now
+            self._bytes[base] = max(self._of(base), width)
         return ""
 
     def copied(self, source: Descriptor, source_bytes: int, target: Descriptor) -> str:
