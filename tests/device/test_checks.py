@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
+import time
 
 import pytest
 
@@ -61,3 +63,23 @@ def test_halves_of_a_large_matrix_need_no_map_of_it() -> None:
     left, right = (Descriptor(0, at << 21, "float32", size, stride) for at in (0, 1))
     assert not shares(left, right)
     assert shares(left, Descriptor(0, 4, "float32", size, stride))
+
+
+def test_what_is_woven_too_finely_is_not_looked_at() -> None:
+    rows = Descriptor(0, 0, "float32", (1 << 10, 1 << 10), (1 << 20, 1))
+    columns = Descriptor(0, 4, "float32", (1 << 10, 1 << 10), (1, 1 << 20))
+    with pytest.raises(Malformed, match="woven"):
+        shares(rows, columns)
+    with pytest.raises(Malformed, match="woven"):
+        check_target(Descriptor(0, 0, "uint8", (1 << 15, 3), (1 << 14, 1 << 15)), 1 << 40)
+    # Steps that are a little longer than what they pass over: two ways at each of them.
+    stride = [1]
+    while len(stride) < 28:
+        stride.append(2 * stride[-1] + len(stride))
+    dims = (2,) * len(stride), tuple(reversed(stride))
+    reach = sum(stride)
+    for apart in (reach // 3, reach // 5, reach // 2 + 1):
+        began = time.monotonic()
+        with contextlib.suppress(Malformed):
+            shares(Descriptor(0, 0, "uint8", *dims), Descriptor(0, apart, "uint8", *dims))
+        assert time.monotonic() - began < 5

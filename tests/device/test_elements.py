@@ -40,7 +40,7 @@ def copy(elements: Elements, source: tuple[object, ...], target: tuple[object, .
         (8, 1, (1, "uint8", (9,), (8,)), (0, "uint8", (9,), (1,)), False),
         # Truth values into numbers.
         (1, 8, (0, "uint8", (9,), (1,)), (0, "uint8", (9,), (8,)), False),
-        (1, 8, (0, "uint8", (72,), (1,)), (0, "uint8", (72,), (1,)), False),
+        (1, 8, (0, "uint8", (72,), (1,)), (0, "uint8", (72,), (1,)), True),
         # Rows of bytes out of wider rows.
         (1, 1, (0, "uint8", (9, 5), (8, 1)), (0, "uint8", (9, 5), (5, 1)), True),
         # Some elements out of the middle, and an odd number of them.
@@ -72,13 +72,18 @@ def test_a_kernel_that_recasts_pointers_may_look_at_larger_elements() -> None:
     assert elements.launched([(OUT, 1), (MORE, 8)], recast=True) == PARTS
 
 
-def test_numbers_are_not_put_together_of_smaller_ones() -> None:
-    elements = Elements([(OUT, 8)])
-    assert elements.launched([(ROOM, 4)]) == ""
-    assert copy(elements, (0, "int32", (18,), (1,)), (0, "int32", (18,), (1,))) == PARTS
-    assert elements.returned(ROOM, 0, 8, (9,), (1,)) == PARTS
-    assert elements.returned(ROOM, 0, 4, (9,), (1,)) == ""
-    assert elements.returned(MORE, 0, 8, (9,), (1,)) == ""  # nobody knows
+def test_parts_stay_parts_when_they_are_copied_on() -> None:
+    for out in (1, 8):
+        elements = Elements([(X, out)])
+        assert elements.launched([(ROOM, 1)]) == ""
+        assert copy(elements, (0, "uint8", (9,), (1,)), (0, "uint8", (9,), (8,))) == ""
+        whole = (0, "int64", (9,), (1,))
+        said = elements.copied(part(OUT, *whole), BYTES, part(X, *whole))  # type: ignore[arg-type]
+        assert said == ("" if out == 1 else PARTS)
+        assert elements.returned(X, 0, 8, (9,), (1,)) == ("" if out == 8 else PARTS)
+    elements = Elements([])
+    assert elements.launched([(ROOM, 4)]) == ""  # zeros of a float64 result, say
+    assert elements.returned(ROOM, 0, 8, (9,), (1,)) == ""
 
 
 def test_an_odd_number_of_halves_may_end_with_its_storage() -> None:

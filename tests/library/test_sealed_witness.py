@@ -218,6 +218,28 @@ def _guests() -> list[Any]:
     return [witness._session for witness in sealer.witnesses._kept.values()]
 
 
+def test_a_witness_that_fails_is_replaced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have used up its addresses, which it is given once each."""
+    library = make_library(tmp_path / "kernels", {"add.out": ODD.replace("odd = ODD", "odd = False")})
+    failed: list[bool] = []
+    once = _witness._Witness.again
+
+    def again(self: Any, *args: Any) -> Any:
+        found = once(self, *args)
+        failed.append(len(failed) in fails)
+        return None if failed[-1] else found
+
+    monkeypatch.setattr(_witness._Witness, "again", again)
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        fails = {0}
+        right(torch.randn(40))
+        assert failed == [True, False]
+        fails = {2, 3}
+        with pytest.raises(KernelFailed, match="it fails"):
+            right(torch.randn(41))
+        assert len(failed) == 4
+
+
 @pytest.mark.long
 def test_few_witnesses_stay_and_none_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_witness, "KEPT", 1)

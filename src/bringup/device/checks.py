@@ -22,6 +22,12 @@ SHARED = (
     "two tensors that share elements and are not the same: what such a copy makes hangs on the order of its elements; "
     "copy into a buffer of its own first"
 )
+MOST_MAPPED, MOST_WAYS = 1 << 22, 1 << 12  # what is looked at to find out whether two tensors share elements
+WOVEN_TARGET = "a target whose elements are woven into one another, too far apart to see whether some lie on others"
+WOVEN = (
+    "two tensors of one storage that are woven into one another, too large or in too many dimensions for anybody to "
+    "look whether they share elements; copy by way of another buffer"
+)
 
 
 def item_bytes(dtype: str) -> int:
@@ -74,6 +80,8 @@ def check_target(tensor: Descriptor, nbytes: int) -> int:
     size, stride = tensor.size, tensor.stride
     if 0 not in size and repeats(size, stride):
         counted = math.prod(size)
+        if _reach(size, stride) > MOST_MAPPED:
+            raise Malformed(WOVEN_TARGET)
         if counted > nbytes or int(_map([(0, size, stride)], _reach(size, stride)).sum()) != counted:
             raise Malformed("a target whose elements lie on one another")
     return offset
@@ -118,7 +126,10 @@ def shares(source: Descriptor, target: Descriptor) -> bool:
         ((one.address - first) // unit, (*one.size, width // unit), (*[step * width // unit for step in one.stride], 1))
         for one in (source, target)
     ]
-    taken, put = (_map([place], (max(ends) - first) // unit) for place in places)
+    length = (max(ends) - first) // unit
+    if length > MOST_MAPPED:
+        raise Malformed(WOVEN)
+    taken, put = (_map([place], length) for place in places)
     return bool((taken & put).any())
 
 
@@ -127,11 +138,12 @@ def _meets(apart: int, dims: Sequence[tuple[int, int]], width: int) -> bool:
 
     `dims`: (length, step in bytes), each step as large as what those behind it reach; `width`: bytes of an element.
     """
-    if not dims:
-        return abs(apart) < width
-    (length, step), rest = dims[0], dims[1:]
-    near = apart // step
-    return any(abs(k) < length and _meets(apart - k * step, rest, width) for k in (near, near + 1))
+    left = {apart}
+    for length, step in dims:
+        left = {one - k * step for one in left for k in (one // step, one // step + 1) if abs(k) < length}
+        if len(left) > MOST_WAYS:
+            raise Malformed(WOVEN)
+    return any(abs(one) < width for one in left)
 
 
 def is_itself(source: Descriptor, target: Descriptor) -> bool:

@@ -2,7 +2,8 @@
 
 The low byte of a number, moved by a copy, is the number modulo 256; moved up by a byte it is times 256. So it is kept
 how large the elements of each storage are: as those of the arguments and results on it, and as those that kernels are
-given pointers to. What a kernel has taken apart itself, and written as bytes, are bytes.
+given pointers to. What a kernel has taken apart itself, and written as bytes, are bytes; and what it writes of bytes it
+has made.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ class Elements:
         `recast`: it makes pointers to larger or smaller elements of some of them, and nobody says of which.
         """
         given = list(pointers)
-        widest = max((width for _, width in given), default=1)
+        widths = [width for _, width in given]
         for base, width in given:
-            if not self._fits(base, widest if recast else max(self._of(base), width)):
+            if not self._fits(base, max(widths) if recast else max(self._of(base), width)):
                 return PARTS
             self._bytes[base] = max(self._of(base), width)
         return ""
@@ -76,13 +77,11 @@ class Elements:
         first, begin = source.address - source.base, target.address - target.base
         mine = self._of(source.base)
         both = max(mine, self._of(target.base))
-        if source.base in self._bytes and mine < both:  # numbers put together of smaller ones
-            return PARTS
         # What ends with its storage ends with an element.
         lengths = [] if not outer and first + run == source_bytes else [run]
         if any(number % mine for number in (first, *(taken for _, taken in outer))):
             return PARTS
-        puts = (begin, *(put for put, _ in outer), *lengths)
+        puts = (begin, *(put for put, _ in outer), *lengths, self._grain.get(source.base, 0))
         if any(number % both for number in puts):
             return PARTS
         self._bytes[target.base] = both
@@ -93,8 +92,8 @@ class Elements:
         """A result is a tensor: its storage, bytes from its beginning and of an element, sizes and strides."""
         if 0 in size:
             return ""
-        mine = self._bytes.get(base, width)
-        if not self._fits(base, width) or mine < width:
+        mine = self._of(base)
+        if not self._fits(base, width):
             return PARTS
         if width >= mine:
             return ""
