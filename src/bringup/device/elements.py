@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-
-import torch
+from typing import TYPE_CHECKING
 
 from bringup.device.checks import item_bytes
 from bringup.device.wire import Descriptor
+
+if TYPE_CHECKING:
+    import torch
 
 PARTS = (
     "a copy moves parts of elements, or puts elements together of parts, which makes other numbers of them: that is "
