@@ -80,10 +80,10 @@ def test_parts_stay_parts_when_they_are_copied_on() -> None:
         whole = (0, "int64", (9,), (1,))
         said = elements.copied(part(OUT, *whole), BYTES, part(X, *whole))  # type: ignore[arg-type]
         assert said == ("" if out == 1 else PARTS)
-        assert elements.returned(X, 0, 8, (9,), (1,)) == ("" if out == 8 else PARTS)
+        assert elements.returned(X, 0, 8, 8, (9,), (1,)) == ("" if out == 8 else PARTS)
     elements = Elements([])
     assert elements.launched([(ROOM, 4)]) == ""  # zeros of a float64 result, say
-    assert elements.returned(ROOM, 0, 8, (9,), (1,)) == ""
+    assert elements.returned(ROOM, 0, 8, 8, (9,), (1,)) == ""
 
 
 def test_an_odd_number_of_halves_may_end_with_its_storage() -> None:
@@ -97,13 +97,13 @@ def test_a_kernel_or_a_result_tells_of_elements_afterwards() -> None:
     elements = Elements([])
     assert elements.launched([(ROOM, 1)]) == ""
     assert copy(elements, (0, "uint8", (9,), (1,)), (0, "uint8", (9,), (8,))) == ""
-    assert elements.returned(OUT, 0, 1, (72,), (1,)) == ""
-    assert elements.returned(OUT, 0, 8, (9,), (1,)) == PARTS
+    assert elements.returned(OUT, 0, 1, 1, (72,), (1,)) == ""
+    assert elements.returned(OUT, 0, 8, 8, (9,), (1,)) == PARTS
     assert elements.launched([(OUT, 8)]) == PARTS
     elements.freed(OUT)
     assert elements.launched([(OUT, 8)]) == ""
-    assert elements.returned(OUT, 1, 1, (9,), (8,)) == PARTS  # a byte of each number
-    assert elements.returned(OUT, 0, 4, (9,), (1,)) == ""
+    assert elements.returned(OUT, 1, 1, 1, (9,), (8,)) == PARTS  # a byte of each number
+    assert elements.returned(OUT, 0, 4, 4, (9,), (1,)) == ""
 
 
 def test_what_a_copy_brings_is_as_large_as_it_was() -> None:
@@ -148,3 +148,11 @@ def test_what_is_allowed_leaves_no_element_of_the_target_with_parts(
             # All of an element of the target comes with it, in the order of the source.
             assert came.get(other) == origin + other - at
         assert (at - origin) % width == 0
+
+
+def test_the_steps_of_complex_numbers_are_theirs() -> None:
+    elements = Elements([])
+    assert elements.launched([(ROOM, 8)]) == ""  # complex64 as int64
+    assert elements.returned(ROOM, 0, 4, 8, (3, 3), (3, 1)) == ""
+    assert elements.returned(ROOM, 0, 4, 8, (3,), (2,)) == ""
+    assert elements.returned(ROOM, 4, 4, 8, (3,), (2,)) == PARTS

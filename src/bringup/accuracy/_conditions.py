@@ -336,7 +336,7 @@ def _product_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], part: Callable
 def _product(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """All of a product where its small factors alone are no normal number: multiplied first, they are gone."""
     small = _product_of(args, kwargs, lambda data: data.clamp(max=1.0))
-    return torch.where(small < SMALLEST, _product_of(args, kwargs, lambda data: data) * 2.0**24, 0.0)
+    return torch.where(small < SMALLEST, _product_of(args, kwargs, lambda data: data) / UNIT, 0.0)
 
 
 SIZES: Mapping[str, Sizes] = {

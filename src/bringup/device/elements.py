@@ -37,6 +37,19 @@ def pointed_bytes(kind: str) -> int:
     return max(1, int(bits.group()) // 8) if bits else 1
 
 
+def _joined(
+    width: int, size: Sequence[int], put: Sequence[int], taken: Sequence[int]
+) -> tuple[int, list[tuple[int, int]]]:
+    """Bytes that lie together on both sides of a copy, and the steps in bytes from one such run to the next."""
+    run, outer = width, []
+    for one, other, length in sorted(zip(put, taken, size, strict=True)):
+        if one * width == other * width == run:
+            run *= length
+        elif length > 1:
+            outer.append((one * width, other * width))
+    return run, outer
+
+
 class Elements:
     """The rule for one call: who keeps to it is told nothing, who does not PARTS."""
 
@@ -64,18 +77,7 @@ class Elements:
         """A copy is asked for, of a storage of so many bytes."""
         if 0 in source.size:
             return ""
-        run = item_bytes(source.dtype)
-        steps = [
-            (put * run, taken * run, length)
-            for length, taken, put in zip(source.size, source.stride, target.stride, strict=True)
-            if length > 1
-        ]
-        outer = []
-        for put, taken, length in sorted(steps):
-            if put == taken == run:
-                run *= length
-            else:
-                outer.append((put, taken))
+        run, outer = _joined(item_bytes(source.dtype), source.size, target.stride, source.stride)
         first, begin = source.address - source.base, target.address - target.base
         mine = self._of(source.base)
         both = max(mine, self._of(target.base))
@@ -90,23 +92,23 @@ class Elements:
         self._grain[target.base] = math.gcd(self._grain.get(target.base, 0), *puts)
         return ""
 
-    def returned(self, base: int, offset: int, width: int, size: Sequence[int], stride: Sequence[int]) -> str:
-        """A result is a tensor: its storage, bytes from its beginning and of an element, sizes and strides."""
+    def returned(
+        self, base: int, offset: int, part: int, width: int, size: Sequence[int], stride: Sequence[int]
+    ) -> str:
+        """A result is a tensor: its storage, and bytes from its beginning; sizes, and strides in units of `width` bytes.
+
+        `part`: bytes of an element, which is half of `width` for complex numbers.
+        """
         if 0 in size:
             return ""
         mine = self._of(base)
-        if not self._fits(base, width):
+        if not self._fits(base, part):
             return PARTS
-        if width >= mine:
+        if part >= mine:
             return ""
-        run, outer = width, []
-        for step, length in sorted((s * width, n) for s, n in zip(stride, size, strict=True) if n > 1):
-            if step == run:
-                run *= length
-            else:
-                outer.append(step)
+        run, outer = _joined(width, size, stride, stride)
         lengths = [run] if outer else []
-        return PARTS if any(number % mine for number in (offset, *outer, *lengths)) else ""
+        return PARTS if any(number % mine for number in (offset, *(step for step, _ in outer), *lengths)) else ""
 
     def freed(self, base: int) -> None:
         """Forget a storage."""

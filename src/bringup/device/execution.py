@@ -359,10 +359,8 @@ class Execution:
         if at != len(body):
             raise Malformed("arguments that end too early or too late")
         if self.elements is not None:
-            kinds = [kind for kind in launcher.kinds if kind.startswith("*")]
-            behind = [block for kind, block in zip(launcher.kinds, blocks, strict=True) if kind.startswith("*")]
-            pointed = zip(kinds, behind, strict=True)
-            known = [(b.base, pointed_bytes(kind)) for kind, b in pointed if b is not None]
+            pointed = zip(launcher.kinds, blocks, strict=True)
+            known = [(block.base, pointed_bytes(kind)) for kind, block in pointed if block is not None]
             odd = self.elements.launched(known, recast=bool(launcher.kernel.facts.get("recast")))
             if odd:
                 raise Broken(COPIES, odd)
@@ -422,7 +420,7 @@ class Execution:
             check_extent(offset, width, size, stride, block.nbytes)
             part = int(output.get("element", width))
             if self.elements is not None and (
-                odd := self.elements.returned(block.base, offset, part, (*size, width // part), (*stride, 1))
+                odd := self.elements.returned(block.base, offset, part, width, size, stride)
             ):
                 raise Broken(COPIES, odd)
             total += math.prod(size) * width

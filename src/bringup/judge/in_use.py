@@ -16,6 +16,7 @@ from bringup.accuracy import Limits
 from bringup.judge import _codec
 from bringup.judge._case import CaseJudge
 from bringup.judge._case_limits import arithmetic_of, limits_of
+from bringup.judge._comparison import SEALED
 from bringup.suites import CaseInputs, get_suite
 from bringup.suites._aten_cases import case_of
 from bringup.suites._aten_record import Recorded
@@ -25,7 +26,6 @@ from bringup.suites.captured._lower import dtype_of
 from bringup.targets import Target
 from bringup.verdict import CaseId
 
-SUITE = "aten"
 DIVIDE = frozenset({"div", "divide", "floor_divide", "remainder", "fmod", "lcm", "gcd"})
 """Operators whose CPU kernels may divide the smallest whole number by -1, at which a processor ends the process."""
 FACTORS = frozenset({"lcm", "gcd"})  # which divide by what they have found, and that may be -1
@@ -123,7 +123,7 @@ def _has_minus_one(value: Any) -> bool:
 
 @functools.cache
 def _suite() -> Any:
-    return get_suite(SUITE)
+    return get_suite(SEALED)
 
 
 @functools.cache

@@ -138,9 +138,8 @@ def _parts(tape: Tape, call: Call) -> str:
         if odd:
             return odd
     for _, view in _views(described(tape.answer.result), tape.answer.storages):
-        part = element_bytes(view.dtype)
-        size, stride = (*view.size, view.dtype.itemsize // part), (*view.stride, 1)
-        if odd := elements.returned(base_of(view.region, given), view.offset, part, size, stride):
+        part, width = element_bytes(view.dtype), view.dtype.itemsize
+        if odd := elements.returned(base_of(view.region, given), view.offset, part, width, view.size, view.stride):
             return odd
     return ""
 
