@@ -95,7 +95,7 @@ class Elements:
     def returned(
         self, base: int, offset: int, part: int, width: int, size: Sequence[int], stride: Sequence[int]
     ) -> str:
-        """A result is a tensor: its storage, and bytes from its beginning; sizes, and strides in units of `width` bytes.
+        """A result is a tensor: its storage and bytes from its beginning, sizes, and strides in units of `width` bytes.
 
         `part`: bytes of an element, which is half of `width` for complex numbers.
         """
