@@ -88,6 +88,27 @@ def kernel_late_fault(x, n, first):
     tl.store(x + tl.where(p < first, p, 1 << 20), total)
 
 
+@triton.jit
+def kernel_remainders(x, turns, MANY: tl.constexpr):
+    """Scalars alone: remainders of numbers far apart take libm hundreds of steps each."""
+    small = tl.load(x) * 2.0e-38
+    total = small
+    for _ in range(0, turns):
+        for _ in tl.static_range(0, MANY):
+            total = 3.0e38 % (small + total)
+    tl.store(x, total)
+
+
+@triton.jit
+def combine_by_remainder(a, b):
+    return a % b
+
+
+@triton.jit
+def kernel_reduces(x, B: tl.constexpr):
+    tl.store(x, tl.reduce(tl.load(x + tl.arange(0, B)), 0, combine_by_remainder))
+
+
 def stopped(call: Any, **mode: Any) -> dict[str, Any]:
     with vpe.launch_mode(**{"cycles": LIMIT, **mode}), pytest.raises(vpe.VpeFault) as caught:
         call()
@@ -136,6 +157,24 @@ def test_a_loop_that_only_moves_blocks_costs_what_it_moves() -> None:
     assert caught.value.dump["kind"] == "cycles"
     turns = state.last_launches(1)[0].totals["turns"]
     assert turns < LIMIT / ((1 << 18) / 64)
+
+
+def test_scalars_count() -> None:
+    x = torch.ones(64, dtype=torch.float32)
+    kernel_remainders[(1,)](x, 3, MANY=100)
+    stats = state.last_launches(1)[0]
+    assert 3 * 100 * 32 * 32 <= stats.totals["scalar"] < 3 * 100 * (32 * 32 + 8)
+    assert stats.cycles["total"].max() < 1000  # and cost no modelled time
+    turns = 1 << 20
+    dump = stopped(lambda: kernel_remainders[(1,)](x, turns, MANY=100))
+    assert dump["kind"] == "cycles"
+    assert state.last_launches(1)[0].totals["turns"] < turns / 1000
+
+
+def test_what_a_reduction_does_for_each_element_counts_as_elsewhere() -> None:
+    x = torch.ones(64, dtype=torch.float32)
+    kernel_reduces[(1,)](x, B=64)
+    assert state.last_launches(1)[0].totals["special"] == 64 * 32
 
 
 def test_a_called_function_s_loop_is_named() -> None:

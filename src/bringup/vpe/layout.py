@@ -91,6 +91,8 @@ class Counter(enum.IntEnum):
     """Turns of loops."""
     LOCAL_BYTES = 19
     """Bytes of blocks that were filled, moved or looked through in local memory."""
+    SCALAR = 20
+    """Steps of the scalar unit: operations on no tensor."""
 
 
 COUNTER_SLOTS = 24

@@ -6,8 +6,9 @@ in the middle of a program and is the same on every host, however many threads r
     cycles = launches * launch + programs * program_cycles + atomics * atomic_cycles
              + transactions * granularity / dma_bytes_per_cycle_pe + requests * dma_latency_cycles / streams
              + vector + special + dot + turns of loops * TURN_CYCLES + local bytes / LOCAL_BYTES_PER_CYCLE
+             + steps of scalar operations * SCALAR_CYCLES
 
-The first terms are those of the modelled time (`stats`), where the units of a PE overlap. The last two cost no
+The first terms are those of the modelled time (`stats`), where the units of a PE overlap. The last three cost no
 modelled time; they see to it that a loop which computes nothing ends, too.
 
 Native code: `i64 vpe_work(ptr ctx)` gives the work counted so far for the current PE, in parts of a cycle (`SCALE`);
@@ -31,6 +32,7 @@ SCALE = 1 << 16
 """Parts of a cycle that work is counted in."""
 TURN_CYCLES = 16
 """Chosen: count, compare and branch of a scalar unit; an empty turn takes the simulator about as long."""
+SCALAR_CYCLES = 1
 LOCAL_BYTES_PER_CYCLE = 64
 """Chosen: what a vector unit of 16 lanes of 32 bits reads."""
 STREAMS_IN_FLIGHT = 4
@@ -66,6 +68,7 @@ def weights(profile: Any) -> npt.NDArray[np.int64]:
     cycles[Counter.PROGRAMS] = cost.program_cycles
     cycles[Counter.TURNS] = TURN_CYCLES
     cycles[Counter.LOCAL_BYTES] = 1 / LOCAL_BYTES_PER_CYCLE
+    cycles[Counter.SCALAR] = SCALAR_CYCLES
     found: npt.NDArray[np.int64] = np.ceil(cycles * SCALE).astype(np.int64)
     found.setflags(write=False)
     return found

@@ -10,17 +10,15 @@ from dataclasses import dataclass, field
 
 from bringup.vpe import layout as L
 from bringup.vpe.ir import Block, Func, Module, Op, Value
-from bringup.vpe.libdevice import steps_of
 from bringup.vpe.llvm_text import Function, Unit
 from bringup.vpe.lower.affine import Expr
-from bringup.vpe.lower.elementwise import CANONICAL, ELEMENTWISE
+from bringup.vpe.lower.counted import counted
+from bringup.vpe.lower.elementwise import CANONICAL
 from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported, convert
 from bringup.vpe.lower.lanes import REGISTER, STORED, Lanes, V
 from bringup.vpe.lower.owners import Owners
 from bringup.vpe.lower.plan import Plan
 
-_MOVES = {"tt.load", "tt.store", "tt.gather", "tt.histogram", "tt.cat", "tt.assert"}
-"""Operations that go through whole blocks in local memory, at no modelled time of their own."""
 WIDTH = 16
 """Lanes of one step of a loop over a tensor."""
 
@@ -332,38 +330,8 @@ class Lowering:
 
     def count_op(self, op: Op) -> None:
         """Add an operation's work to the block's static counts."""
-        if (
-            op.name == CANONICAL
-            or not op.results
-            or not any(value.type.is_tensor for value in (*op.results, *op.operands))
-        ):
-            return
-        type_ = (
-            op.operands[0] if op.name in ("tt.reduce", "tt.scan", "arith.cmpf", "arith.cmpi") else op.results[0]
-        ).type
-        work = type_.numel
-        if op.name in _MOVES:
-            self.counts[int(L.Counter.LOCAL_BYTES)] += max(value.type.nbytes for value in (*op.results, *op.operands))
-        if op.name in ("tt.reduce", "tt.scan", "tt.map_elementwise"):
-            work *= max(len(op.regions[0].ops) - 1, 1)
-        elif op.name not in ELEMENTWISE or self.plan.affine.of(op.result) is not None:
-            return
-        elif (
-            op.result.type.elem == "i1"
-            and not self.plan.is_buffer(op.result)
-            and all(sink.name in ("tt.load", "tt.store") for sink in self.plan.sinks(op.result))
-        ):
-            return  # the DMA engine takes this mask as a box
-        from bringup.vpe.lower.elementwise import SPECIAL
-
-        if op.name in SPECIAL:
-            symbol = op.attrs["symbol"].strip('"') if op.name == "tt.extern_elementwise" else op.name
-            self.counts[int(L.Counter.SPECIAL)] += work * steps_of(symbol)
-            return
-        slot = {1: L.Counter.VECTOR_8, 2: L.Counter.VECTOR_16, 4: L.Counter.VECTOR_32, 8: L.Counter.VECTOR_64}[
-            type_.bytes
-        ]
-        self.counts[int(slot)] += work
+        for slot, amount in counted(op, self.plan).items():
+            self.counts[int(slot)] += amount
 
     def count_in(self, op: Op) -> None:
         """From here on count in the row of an operation's line (in a copy of the kernel that counts by line)."""
