@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import llvmlite.binding as llvm
 import pytest
 
 import bringup.vpe as vpe
 from bringup.vpe import state
 from bringup.vpe.chains import MOST_IN_CHAIN, chains
 from bringup.vpe.compile import compile_ttir
+from bringup.vpe.llvm_text import Function, Unit
 from bringup.vpe.parse import parse
 
 LEAF = (
@@ -54,8 +56,38 @@ def test_no_function_calls_itself(through: str) -> None:
 
 def test_what_is_on_the_stack_at_once_has_an_end() -> None:
     more = "".join(f"    %x{n} = arith.addi %n, %n : i32\n" for n in range(MOST_IN_CHAIN))
-    with pytest.raises(vpe.VpeCompileError, match="operations at once"):
+    with pytest.raises(vpe.VpeCompileError, match="registers at once"):
         compiled(chain(1).replace("    %r = arith.addi %n, %n : i32\n", more + "    %r = arith.addi %n, %n : i32\n", 1))
+
+
+def test_results_of_calls_are_on_the_stack() -> None:
+    """Each is a place of its own, and its address an argument: a call of many is no operation like others."""
+    many = ", ".join(["i32"] * 200)
+    leaf = (
+        f"  tt.func private @h(%n: i32) -> ({many}) attributes {{noinline = true}} {{\n"
+        f"    tt.return {', '.join(['%n'] * 200)} : {many}\n  }}\n"
+    )
+    calls = "".join(f"    %h{k}:200 = tt.call @h(%n) : (i32) -> ({many})\n" for k in range(75))
+    text = chain(12, width=1).replace("module {\n", "module {\n" + leaf, 1)
+    compiled(text)
+    with pytest.raises(vpe.VpeCompileError, match="registers at once"):
+        compiled(text.replace("    %c0 =", calls + "    %c0 ="))
+
+
+def test_frames_touch_each_of_their_pages() -> None:
+    """So that none steps over the end of a thread's stack into what lies below."""
+    unit = Unit("frames")
+    f = Function(unit, "many_pages", "i64", [("i64", "n")])
+    slots = [f.alloca("[4096 x i8]") for _ in range(16)]
+    for slot in slots:
+        f.do(f"call void @other(ptr {slot})")
+    f.ret("i64 0")
+    f.finish()
+    unit.declare("other", "void", "ptr")
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    plain = machine.emit_assembly(llvm.parse_assembly(unit.text().replace('"probe-stack"="inline-asm"', "")))
+    probed = machine.emit_assembly(llvm.parse_assembly(unit.text()))
+    assert len(probed.splitlines()) > len(plain.splitlines())
 
 
 def test_calls_that_double_are_work_like_turns_of_a_loop() -> None:

@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from bringup.vpe.ir import Func, Module, Op
 
-MOST_IN_CHAIN = 1 << 14
-"""Operations. Each holds a register's worth of the stack at most, 64 bytes: any thread has eight times as much."""
+MOST_IN_CHAIN = 1 << 13
+"""Registers' worths of the stack, 64 bytes each: any thread has twice as much. An operation holds one; a result of
+a call a place of its own, and its address; what a reduction combines one a lane."""
+_LANES = 16
 
 
 class Chains(NamedTuple):
@@ -18,7 +20,7 @@ class Chains(NamedTuple):
     call: Op | None
     """The kernel's call that the longest chain begins with."""
     size: int
-    """Operations of the functions in the longest chain, the kernel's own among them."""
+    """Registers' worths of the functions in the longest chain, the kernel's own among them."""
 
 
 def chains(module: Module) -> Chains:
@@ -34,13 +36,24 @@ def chains(module: Module) -> Chains:
         op = next(rest, None)
         if op is None:
             deepest = max(calls[name], key=lambda call: sizes.get(call.attrs["callee"], 0), default=None)
-            sizes[name] = len(walked[name]) + (0 if deepest is None else sizes.get(deepest.attrs["callee"], 0))
+            sizes[name] = sum(map(_held, walked[name])) + (
+                0 if deepest is None else sizes.get(deepest.attrs["callee"], 0)
+            )
             del path[name]
         elif (callee := op.attrs["callee"]) in path:
             recursive.append(op)
         elif callee not in sizes:
             path[callee] = iter(calls[callee])
     return Chains(recursive, deepest, sizes[module.kernel.name])
+
+
+def _held(op: Op) -> int:
+    """Registers' worths that an operation may hold."""
+    if op.name == "tt.call":
+        return 1 + (2 * len(op.results) + len(op.operands)) // 8
+    if op.name in ("tt.reduce", "tt.scan"):
+        return 1 + _LANES * len(op.operands)
+    return 1 + len(op.results) // 8
 
 
 def _calls(ops: list[Op], funcs: dict[str, Func]) -> list[Op]:

@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+ATTRIBUTES = 'nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" "probe-stack"="inline-asm"'
+"""Of every function. Each page of a frame is touched in turn, so that no frame steps over the end of a thread's stack
+into what lies below it."""
+
 
 class Unit:
     """One LLVM module in the making."""
@@ -37,7 +41,7 @@ class Unit:
     def text(self) -> str:
         """The module's text."""
         declarations = [line for name, line in self.declarations.items() if name not in self.written]
-        attributes = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+        attributes = f"attributes #0 = {{ {ATTRIBUTES} }}"
         return "\n".join([f"; {self.name}", *self.globals, *declarations, *self.functions, attributes, ""])
 
 

@@ -130,7 +130,7 @@ class _Checker:
         if not found.recursive and found.size > MOST_IN_CHAIN:
             self.add(
                 found.call or self.module.kernel.blocks[0].ops[0], "length",
-                f"functions that call each other hold {found.size:,} operations at once, {MOST_IN_CHAIN:,} are allowed",
+                f"functions that call each other hold {found.size:,} registers at once, {MOST_IN_CHAIN:,} are allowed",
                 "write loops, or several kernels",
             )  # fmt: skip
 

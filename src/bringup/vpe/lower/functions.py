@@ -10,6 +10,7 @@ from typing import Any
 
 from bringup.vpe import native
 from bringup.vpe.ir import Op
+from bringup.vpe.llvm_text import ATTRIBUTES
 from bringup.vpe.lower.core import WIDTH
 from bringup.vpe.lower.evaluate import Unsupported
 from bringup.vpe.lower.lanes import REGISTER, Lanes, V
@@ -112,7 +113,7 @@ def text_of(key: FunctionKey) -> tuple[str, tuple[str, ...]]:
         f"  %n = add nuw nsw i64 %i, 1\n  %c = icmp ult i64 %n, {WIDTH}\n  br i1 %c, label %loop, label %done\ndone:"
     )
     lines.append(f"  %w = load <{WIDTH} x {result}>, ptr %out, align 64\n  ret <{WIDTH} x {result}> %w\n}}")
-    lines.append('attributes #77 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }')
+    lines.append(f"attributes #77 = {{ {ATTRIBUTES} }}")
     return "\n".join(lines), tuple(function.natives)
 
 
