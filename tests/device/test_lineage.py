@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -253,3 +254,26 @@ def test_what_is_freed_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not call.multiplied(two)
         for number in (one, two):
             call.lineage.freed(call.blocks[number].base)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 60), max_size=9), max_size=12), st.lists(st.integers(0, 60), max_size=20))
+def test_numbers_are_those_that_were_added(added: list[list[int]], asked: list[int]) -> None:
+    numbers = lineage.Numbers()
+    for some in added:
+        numbers.add(np.sort(np.array(some, np.uint32)))
+    known = set(itertools.chain(*added))
+    assert len(numbers) == sum(map(len, added))
+    assert numbers.holds(np.array(asked, np.uint32)).tolist() == [one in known for one in asked]
+
+
+def test_few_numbers_beside_many_are_looked_up_in_few_steps() -> None:
+    """A copy of four bytes beside sixty million that went where nobody follows them is no matter of these."""
+    numbers = lineage.Numbers()
+    numbers.add(np.arange(1 << 24, dtype=np.uint32))
+    some = np.arange(4, dtype=np.uint32)
+    begin = time.process_time()
+    for _ in range(1000):
+        assert numbers.holds(some).all()
+        numbers.add(some)
+    assert time.process_time() - begin < 2  # 0.2 s a look, where all are looked through

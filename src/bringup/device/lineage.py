@@ -60,6 +60,33 @@ def carried(
     return found
 
 
+class Numbers:
+    """Many numbers; looking some up costs what these are, however many there are."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._runs: list[Any] = []  # sorted, each at least twice as long as the next: so they are few
+
+    def __len__(self) -> int:
+        """How many were added."""
+        return sum(map(len, self._runs))
+
+    def add(self, numbers: Any) -> None:
+        """Add uint32[n], sorted."""
+        if len(numbers):
+            self._runs.append(numbers)
+        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")
+
+    def holds(self, numbers: Any) -> Any:
+        """Which of these, of any shape, are there: bool."""
+        found = np.zeros(numbers.shape, bool)
+        for run in self._runs:
+            found |= run[np.minimum(np.searchsorted(run, numbers), len(run) - 1)] == numbers
+        return found
+
+
 class Lineage:
     """Of one call."""
 
@@ -68,7 +95,7 @@ class Lineage:
         self._any = False
         self._numbers: dict[int, Any] = {}  # by base, uint32[n]: of bytes that were copied, or came by a copy
         self._next = 1
-        self._loose: list[Any] = []  # numbers of bytes that went where there are none
+        self._loose = Numbers()  # of bytes that went where there are none
 
     def copied(self, source: Descriptor, origin: Block, target: Descriptor, block: Block, writers: Map) -> Any:
         """Note a copy; returns which of its bytes a copy had taken before and nobody could follow.
@@ -94,9 +121,10 @@ class Lineage:
             given[...] = np.where(followed, own, 0)
         elif followed.any():
             numbers = np.sort(own[followed])
-            again |= followed & np.isin(own, np.concatenate([*self._loose, numbers[1:][numbers[1:] == numbers[:-1]]]))
-            self._loose.append(numbers)
-            if sum(map(len, self._loose)) > MOST_LOOSE:
+            twice = numbers[1:][numbers[1:] == numbers[:-1]]
+            again |= followed & (self._loose.holds(own) | np.isin(own, twice))
+            self._loose.add(numbers)
+            if len(self._loose) > MOST_LOOSE:
                 raise Malformed(f"more than {MOST_LOOSE >> 20} MiB that go by copies where nobody can follow them")
         return again
 
@@ -131,7 +159,7 @@ class Lineage:
         every = np.sort(np.concatenate(numbers)) if numbers else np.zeros(0, np.uint32)
         if (every[1:] == every[:-1]).any() or (copies and taken_loose):
             return True
-        return bool(copied_loose and self._loose and np.isin(every, np.concatenate(self._loose)).any())
+        return bool(copied_loose and self._loose.holds(every).any())
 
     def __bool__(self) -> bool:
         """Whether anything that a kernel wrote was copied."""
