@@ -88,6 +88,16 @@ class JudgeLimits(Section):
     compile_seconds: float = Field(default=120.0, gt=0)  # for one kernel specialisation
     rehearsals: int = Field(default=800, ge=60)  # calls that nothing runs for, by which its state is looked for
 
+    @property
+    def unusual_bounds(self) -> dict[str, int]:
+        """The bounds of a process that it can feel itself, where they are not the usual ones, which hold in use."""
+        usual = JudgeLimits()
+        return {
+            name: getattr(self, name)
+            for name in ("memory_mb", "processes")
+            if getattr(self, name) != getattr(usual, name)
+        }
+
 
 class JudgeConfig(JudgeLimits):
     """Limits on one candidate's process, what it is compiled for, and who judges."""

@@ -126,6 +126,7 @@ class Environment(Record):
     fresh_seed: int | None = None  # of the guards that draw
     guards: tuple[str, ...] = ()
     compile_for: tuple[str, ...] = ()
+    bounds: dict[str, int] = Field(default_factory=dict)  # of a guest's process, where they were not the usual ones
     keep_going: bool = False
     device_modes: tuple[str, ...] = ()  # `race`, `blocking`: how the device ran because a variable asked for it
     isolation: Any = ""  # which protections of the guest were on, which were missing and why

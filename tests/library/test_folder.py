@@ -351,6 +351,19 @@ def test_a_kernel_that_another_target_takes_otherwise_becomes_its_override(
             assert [judged.target for judged in again.judged][-1] == "vpe:pe64"
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"compile_for": ("cuda:sm_90",)}, "for cuda:sm_90, too"), ({"bounds": {"memory_mb": 512}}, "with memory_mb 512")],
+)
+def test_what_was_judged_otherwise_than_calls_are_made_is_not_added(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    """A guest can tell such a judge from use."""
+    library = Library.create(tmp_path / "kernels", "vpe:permissive")
+    with pytest.raises(LibraryError, match=words):
+        add_judged(library, bundle("add.out", ADD, **changes), origin="a test")
+
+
 @pytest.mark.slow
 @pytest.mark.long
 def test_files_are_judged_on_the_way_in_and_again(tmp_path: Path) -> None:

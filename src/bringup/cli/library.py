@@ -60,15 +60,16 @@ def add(
     faster than what it was compared with; for all others what there was stays. With --variant the best one alone is
     added, for the calls that --when says.
 
-    A run's and an evidence file's kernels carry their passed verdicts; others are judged first. What does not pass is
-    not added, and the exit code is 1.
+    A run's and an evidence file's kernels carry their passed verdicts; others are judged first, and those that were
+    judged otherwise than calls are made in use (other limits, for other chips too). What does not pass is not added,
+    and the exit code is 1.
     """
     import asyncio
 
     from bringup.cli._library import chosen, collect, judge
     from bringup.errors import ConfigError
     from bringup.library import Library, parse_when
-    from bringup.library.adding import add_judged, add_unjudged, parse_source, refusal
+    from bringup.library.adding import add_judged, add_unjudged, circumstances, parse_source, refusal
 
     if bool(variant) != bool(when):
         raise ConfigError("--variant and --when", "belong together", "name the variant and say which calls it is for")
@@ -81,7 +82,10 @@ def add(
     for name in what:
         sources, found = collect(name, op, ops or [], runs_dir, best_alone=bool(variant))
         where = target or found or "vpe:pe64"
-        todo = [s for s in sources if s.bundle is None or (target and s.bundle.evidence.target != target)]
+        todo = [
+            s for s in sources
+            if s.bundle is None or (target and s.bundle.evidence.target != target) or circumstances(s.bundle.evidence)
+        ]  # fmt: skip
         ready = [s for s in sources if s not in todo]
         won = {s.origin: s.variants for s in sources if s.variants is not None and not variant}
         bundles = [(s.origin, s.bundle) for s in ready if s.bundle is not None]

@@ -171,6 +171,7 @@ class JudgePool:
             fresh_seed=job.fresh_seed,
             guards=job.guards,
             compile_for=job.compile_for,
+            bounds=job.limits.unusual_bounds,
             keep_going=job.report.keep_going,
             device_modes=device_modes(),
         )

@@ -27,6 +27,7 @@ class Evidence(Record):
     chip: str = ""  # digest of the target's figures (the profile's, say)
     versions: dict[str, str] = Field(default_factory=dict)  # bringup, python, torch, triton, numpy
     compile_for: tuple[str, ...] = ()
+    bounds: dict[str, int] = Field(default_factory=dict)  # of a guest's process, where they were not the usual ones
     guards: tuple[str, ...] = ()
     isolation: Any = ""  # how the worker was kept apart
     dtypes: tuple[str, ...] = ()  # asked for

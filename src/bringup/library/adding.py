@@ -34,7 +34,15 @@ def refusal(evidence: Evidence) -> str | None:
         return f"it was judged on a part of the gate only ({what}); judge it on all cases"
     if not evidence.cases_total:
         return "no case was judged"
+    if told := circumstances(evidence):
+        return f"it was judged {told}, which a kernel can tell, and no call in use is made so; judge it without"
     return None
+
+
+def circumstances(evidence: Evidence) -> str:
+    """Return what a guest could tell its judge from use by; "" where it was judged as calls are made in use."""
+    unusual = [f"with {name} {number}" for name, number in evidence.bounds.items()]
+    return ", ".join([*unusual, *(f"for {name}, too" for name in evidence.compile_for)])
 
 
 def _base_suite(spec: str) -> str:
