@@ -358,6 +358,8 @@ class Machine:
         execution = self.execution
         if self.marks:
             raise Broken(READS, "the wrapper reads device memory while launches are timed; time launches alone")
+        if 0 in unpack_descriptor(body, 0)[0].size:
+            raise Malformed("a tensor without elements, of which nothing can be read")
         execution.account.check_read(0, True, execution.allowance)  # who may read nothing makes nothing run
         began = time.perf_counter()
         self._catch_up()

@@ -8,6 +8,7 @@ caller's, as the stream's commands.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 import struct
@@ -326,6 +327,7 @@ class Session:
             stream.device = device
         stream.seconds = 0.0
         deadline = time.monotonic() + seconds + GRACE_SECONDS
+        stream.until = deadline + self._limits.compile_seconds
 
         def extra() -> float:
             return min(stream.seconds, self._limits.compile_seconds)
@@ -366,6 +368,8 @@ class _Stream:
         self.sock, self.device = sock, device
         self.seconds = 0.0
         """Spent on commands: no time of the wrapper's."""
+        self.until = math.inf
+        """When no more of them is begun: many may come at once."""
         self._buffer = bytearray()
         self._open = True
 
@@ -418,7 +422,7 @@ class _Stream:
         with memoryview(buffer) as view:
             while len(buffer) - at >= HEAD.size:
                 code, length = HEAD.unpack_from(buffer, at)
-                if not _admits(code, length):
+                if not _admits(code, length) or time.monotonic() > self.until:
                     at = len(buffer)
                     self._hang_up()
                     break

@@ -455,7 +455,10 @@ class Recorder:
         what = self._view(source)
         if self.room is None and len(self.readings) >= len(self.answers):
             raise Malformed("memory that holds nothing")
-        self.reads -= math.prod(source.size) * item_bytes(source.dtype)
+        nbytes = math.prod(source.size) * item_bytes(source.dtype)
+        if not nbytes:  # to read nothing would make all run that waits
+            raise Malformed("a tensor without elements, of which nothing can be read")
+        self.reads -= nbytes
         if self.reads < 0:
             raise Malformed("more than a call of this operator may read")
         if not self.reads_arguments:

@@ -18,11 +18,11 @@ from bringup.device.checks import check_extent
 from bringup.device.elements import element_bytes
 from bringup.device.memory import Map
 from bringup.device.reach import Readable, covers, marks
-from bringup.device.regions import ALIGNED, regions_of
+from bringup.device.regions import regions_of
 from bringup.device.seeds import SEED
 from bringup.judge.calling import decode, encode
 from bringup.library._numbers import Number, left_open, relation
-from bringup.library._tapes import May, Room, Tape, View, view
+from bringup.library._tapes import May, Room, Tape, View, alignment, view
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import host_view, tensors
 
@@ -63,14 +63,14 @@ class Template:
 
     def bases(self) -> list[int]:
         """The addresses at which the regions are said to lie; 0 for empty ones."""
-        found, at = [], space.MIDDLE
+        found, at, aligned = [], space.MIDDLE, alignment()
         for size, remainder in zip(self.sizes, self.remainders, strict=True):
             if not size:
                 found.append(0)
                 continue
-            at = space.after(at, 0, ALIGNED) + remainder
+            at = space.after(at, 0, aligned) + remainder
             found.append(at)
-            at = -(-(at + size) // ALIGNED) * ALIGNED
+            at = -(-(at + size) // aligned) * aligned
         if at >= space.END:
             raise GuestFailed(f"its arguments have {at - space.MIDDLE} bytes, {space.END - space.MIDDLE} can be sealed")
         return found
@@ -146,7 +146,7 @@ class Call:
         """Arguments that the overload may write, or resize."""
         sizes = [region.numel() for region in self.regions]
         remainders = [
-            region.data_ptr() % ALIGNED if size else 0 for region, size in zip(self.regions, sizes, strict=True)
+            region.data_ptr() % alignment() if size else 0 for region, size in zip(self.regions, sizes, strict=True)
         ]
         told = tuple([self._tell(value) for value in args])
         named = tuple([(name, self._tell(value)) for name, value in kwargs.items()])
@@ -180,11 +180,10 @@ class Call:
                 self._held[place] = host_view(tensor).clone()
 
     def were(self) -> list[torch.Tensor]:
-        """What its tensors held before a call that began with `hold`, on the host: those that it may read."""
+        """What its tensors held before a call that began with `hold`, on the host; of what it may not read nothing."""
         return [
-            self._held.get(place, host_view(tensor))
+            torch.empty(0) if place in self.unread or not tensor.numel() else self._held.get(place, host_view(tensor))
             for place, tensor in enumerate(self.tensors)
-            if place not in self.unread and tensor.numel()
         ]
 
     def show(self, outs: Iterable[str], *, first: bool = True) -> None:
@@ -307,6 +306,8 @@ class Call:
             held = self._tensor(now, tape, regions)
             if held.dtype != tensor.dtype:
                 raise GuestFailed("it has changed the dtype of an argument")
+            if held.shape == tensor.shape:  # as in the judge: `out` has the right size, and stays where it is
+                raise GuestFailed("it has given an argument other memory or strides; it must write into its own memory")
             tensor.resize_(tuple(held.shape))
             if tensor.numel():
                 tensor.copy_(held)

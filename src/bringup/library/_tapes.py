@@ -55,14 +55,19 @@ class View:
         return view(regions[self.region], self.offset, dtype, self.size, self.stride)
 
 
+def alignment() -> int:
+    """Bytes: what a wrapper may know of an address is its remainder by this, which chips with wide rows ask for."""
+    return max(ALIGNED, state.profile().memory.allocation_alignment_bytes)
+
+
 May = Literal["everything", "elements", "nothing"]
 """What of a region a call may write."""
 
 
 def _copy_of(region: Region) -> Region:
     """A region of the call's own with the same bytes, at an address with the same remainder."""
-    storage = tensors.new_storage(region.numel() + ALIGNED)
-    at = (region.data_ptr() - storage.data_ptr()) % ALIGNED
+    storage = tensors.new_storage(region.numel() + alignment())
+    at = (region.data_ptr() - storage.data_ptr()) % alignment()
     made = tensors.make_tensor(storage, at, (region.numel(),), (1,), torch.uint8)
     made.copy_(region)
     return made
@@ -94,6 +99,8 @@ class Room:
                 self.aside[number], self.regions[number] = (given[number], before), _copy_of(before)
         self._shown: dict[int, tuple[Map, Map | None]] = {}  # by region: as this call sees its map, and the map
         self._changed: set[int] = set()  # regions whose maps differ since
+        self.seen: set[int] = set()
+        """Regions that a kernel was given."""
         for number, region in enumerate(given):
             readable = shown[number] if number < len(shown) else None
             if trace is not None and number not in self._kept and region.numel():
@@ -160,6 +167,10 @@ class Room:
         found = self.buffer(number)
         assert found is not None
         return first_codes(found.nbytes, found.initialised)
+
+    def seen_by_call(self, number: int) -> Map | None:
+        """Which bytes of a region somebody has written, as far as the call may know; None where it is the program's."""
+        return self._shown[number][0] if number in self._shown else None
 
     def allocated(self) -> None:
         """The call has one more region."""
@@ -333,6 +344,7 @@ class Launch:
             silent=True,  # the data of whoever calls are nobody's to show
         )  # fmt: skip
         for _, _, region, _ in self.pointers:
+            regions.seen.add(region)
             regions.launched(region)
 
 
