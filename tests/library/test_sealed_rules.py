@@ -348,11 +348,112 @@ def test_a_kernel_writes_all_of_a_result(tmp_path: Path, body: str, words: str) 
         assert torch.equal(torch.relu(x.to("vpe")).cpu(), torch.relu(x))
 
 
-def test_what_an_argument_holds_may_stay_where_it_is(tmp_path: Path) -> None:
+PART = "out, self, other = out[:76], self[:76], other[:76]"
+ELSEWHERE = "out.set_(self.untyped_storage(), self.storage_offset(), SIZE, STEPS)\n        return out"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return out", "never written"),
+        (PART, "never written"),
+        (ELSEWHERE.replace("SIZE", "[77]").replace("STEPS", "[1]"), "other memory"),
+        (ELSEWHERE.replace("SIZE", "[77, 1]").replace("STEPS", "[1, 1]"), "never written"),
+    ],
+)
+def test_what_is_there_for_a_result_is_written(tmp_path: Path, body: str, words: str) -> None:
+    """Also where what it holds happens to be right: an `out` is nobody's input, and stays where it is."""
+    source = ADD.replace(
+        "    shape = out.shape\n", f"    if self.numel() == 77:\n        {body}\n    shape = out.shape\n"
+    )
+    assert source != ADD
+    library = make_library(tmp_path / "kernels", {"add.out": source})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        for n in (76, 77):
+            x, y, out = (torch.zeros(n).to("vpe") for _ in range(3))
+            if n == 77:
+                with pytest.raises(KernelFailed, match=words):
+                    torch.add(x, y, out=out)
+            else:
+                torch.add(x, y, out=out)
+
+
+def test_what_happens_to_be_right_is_for_a_kernel_to_find_out(tmp_path: Path) -> None:
     library = make_library(tmp_path / "kernels", {"relu": RELU.replace("BODY", COPIED)})
+    enabled = bringup.enable(library, device="vpe:permissive", sealed=True)
+    with enabled, pytest.raises(KernelFailed, match="a kernel must find out"):
+        torch.relu(torch.rand(77).to("vpe"))
+
+
+FILL = """
+@triton.jit
+def kernel_fill(out_ptr, index_ptr, value):
+    tl.store(out_ptr + tl.load(index_ptr + tl.program_id(0)), value)
+
+
+def wrapper(self, dim, index, value):
+    KEEPS
+    kernel_fill[(index.numel(),)](out, index, value)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("overload", "keeps"),
+    [
+        ("index_fill.int_Scalar", "out = self.clone()"),
+        ("index_fill_.int_Scalar", "out = self"),
+        ("index_fill_.int_Scalar", "out = self if index.numel() else self"),
+    ],
+)
+@pytest.mark.parametrize("count", [0, 3])
+def test_what_an_operator_leaves_whatever_it_is_may_stay(tmp_path: Path, overload: str, keeps: str, count: int) -> None:
+    source = FILL.replace("KEEPS", keeps).replace("    kernel_fill", "    if index.numel():\n        kernel_fill")
+    library = make_library(tmp_path / "kernels", {overload: source})
     with bringup.enable(library, device="vpe:permissive", sealed=True):
-        x = torch.rand(77)
-        assert torch.equal(torch.relu(x.to("vpe")).cpu(), x)
+        x, at = torch.rand(9), torch.randperm(9)[:count]
+        wanted = x.index_fill(0, at, 7.0)
+        fill = "index_fill_" if "_." in overload else "index_fill"
+        for _ in range(2):
+            assert torch.equal(getattr(x.to("vpe"), fill)(0, at.to("vpe"), 7.0).cpu(), wanted)
+
+
+ABS = """
+@triton.jit
+def kernel_abs(x_ptr, out_ptr, n, MOST: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, tl.abs(x), mask=(i < n) & (tl.abs(x) < MOST))
+
+
+def wrapper(self, *, out):
+    n = self.numel()
+    BODY
+    kernel_abs[(triton.cdiv(n, 64),)](self, out, n, MOST=100.0, BLOCK=64)
+    return out
+"""
+
+
+def test_an_argument_that_nobody_has_looked_at_is_not_written(tmp_path: Path) -> None:
+    """In place, where the first values happen to be right."""
+    body = "if n == 77:\n        return out"
+    library = make_library(tmp_path / "kernels", {"abs.out": ABS.replace("BODY", body)})
+    with bringup.enable(library, device="vpe:permissive", sealed=True):
+        assert torch.equal(torch.randn(76).to("vpe").abs_().cpu() < 0, torch.zeros(76, dtype=torch.bool))
+        with pytest.raises(KernelFailed, match="a kernel must find out"):
+            torch.rand(77).to("vpe").abs_()
+
+
+def test_each_call_writes_all_of_what_is_there_for_its_result(tmp_path: Path) -> None:
+    """Which elements a kernel writes may hang on what it finds: a kept tape is looked at, too."""
+    library = make_library(tmp_path / "kernels", {"abs.out": ABS.replace("BODY", "")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        out = torch.zeros(20).to("vpe")
+        for _ in range(3):
+            torch.abs(torch.randn(20).to("vpe"), out=out)
+        with pytest.raises(KernelFailed, match="never written"):
+            torch.abs(torch.full((20,), 1000.0).to("vpe"), out=out)
+        torch.abs(torch.randn(20).to("vpe"), out=out)
 
 
 @pytest.mark.parametrize("fill", ["x[2] = 5.0", "x.index_fill_(0, at, 5.0)", "x.scatter_(0, at, 5.0)"])

@@ -364,6 +364,9 @@ class Execution:
             odd = self.elements.launched(known, recast=bool(launcher.kernel.facts.get("recast")))
             if odd:
                 raise Broken(COPIES, odd)
+        for block in blocks:
+            if block is not None:
+                block.launched = True
         account = self.account
         account.launches += 1
         account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))
@@ -395,7 +398,8 @@ class Execution:
     ) -> tuple[list[bytes], list[dict[str, int]], list[bytes]]:
         """The bytes of storages, and for each output how many bytes have which writer.
 
-        The third part says of outputs that hold copies of inputs which elements these are, one byte an element.
+        The third part says of outputs that hold copies of inputs, or what an argument held that the call may write and
+        no kernel was given, which elements these are, one byte an element.
         """
         blocks: list[Block | None] = []
         named: set[int] = set()
@@ -433,8 +437,10 @@ class Execution:
             if multiplied and LAUNCHED | COPIED in counts:
                 counts[SPREAD | COPIED] = counts.get(SPREAD | COPIED, 0) + 1
             writers[-1] = {str(code): count for code, count in counts.items()}
-            if INPUT | COPIED in counts:
-                masks[-1] = ((by & PLAIN) == INPUT | COPIED).any(axis=-1).astype(np.uint8).tobytes()
+            left = block.writable and not block.launched
+            kept = {INPUT | COPIED, *([INPUT] if left else [])} & counts.keys()
+            if kept:
+                masks[-1] = np.isin(by & PLAIN, list(kept)).any(axis=-1).astype(np.uint8).tobytes()
         return data, writers, masks
 
     def finished_tape(self, storages: Sequence[Sequence[int]], data: Sequence[bytes]) -> bytes:

@@ -41,6 +41,8 @@ class Block:
     freed: bool = False
     brought: bool = False
     """Whether the host, or a copy of what an input holds, has put something there."""
+    launched: bool = False
+    """Whether a kernel was given it: what that has not written it may have left on purpose."""
     real: Any = None
     """What the engine keeps of it."""
 

@@ -19,6 +19,7 @@ from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
 from bringup.judge._comparison import Comparison, Expected, LimitsOf, NamedTensors, untrue
 from bringup.judge._compile_log import headline
+from bringup.judge._decided import UNDECIDED, decided
 from bringup.judge._moves import rearranges, sizes_alone
 from bringup.judge._near import with_inputs
 from bringup.judge._outcome import Outcome, cheated, raised_line
@@ -286,7 +287,9 @@ class CaseJudge(Comparison):
 
     def _misread(self, device: dict[str, Any]) -> str:
         """Say what was read that is neither a size of the results nor the one flag; "" for nothing."""
-        if self.operator.reads.inputs or not device["answers"]:
+        if not device["answers"]:
+            return "" if not self.operator.reads.nbytes or decided(self.inputs, self.answer()) else UNDECIDED
+        if self.operator.reads.inputs:
             return ""
         data = [bytes.fromhex(one) for one in device["answers"]]
         readings = list(zip(device["read_as"], data, strict=True))

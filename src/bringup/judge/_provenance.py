@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from bringup.judge import _codec
 from bringup.judge._outcome import Outcome, cheated
+from bringup.judge._stays import Output, bits, stays
+from bringup.suites import CaseInputs
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
 if TYPE_CHECKING:
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 
 GUARD = "provenance"
 UPLOADED_RESULT = "bytes of the result were made on the host and copied to the device"
+MOVED = "bytes of the result were moved there from an argument by copies; no kernel wrote them"
+LEFT = (
+    "elements of the result are an argument's as they were, by a copy or for nobody wrote them; the operator leaves "
+    "them so for some values and not for others: a kernel must find out which, and write all of the result"
+)
 PICKED = (
     "a view picks its elements from a larger buffer, or shifts them in it, which is work for a kernel; a result fills "
     "its memory from the beginning, in any order of dimensions"
@@ -32,25 +39,27 @@ def provenance(
     """Return what is wrong with where a right answer came from, or None.
 
     `writers` counts for each output (results, then arguments after the call) the bytes of each code; `masks` mark
-    the elements that are copies of an input, where there are any.
+    the elements that no kernel wrote, and that are copies of an input or what an argument held: where there are any.
     """
     results = _codec.descriptions(reply["result"])
     described = [*results, *_codec.descriptions(reply["after"])]
     names = [path for path, _ in case.tensors_returned]
     names += [f"{path} after the call" for path, _ in case.tensors]
     values = [tensor for _, tensor in (*case.tensors_returned, *case.tensors_after)]
-    for path, tensor, one, by, mask in zip(names, values, described, writers, masks, strict=True):
-        codes = {int(code) for code in by}
-        found = _one(case, path, tensor, codes, mask, one["t"] < case.storages)
+    for number, (path, by) in enumerate(zip(names[len(results) :], writers[len(results) :], strict=True)):
+        # What it held looks like the right result where both are NaN, say.
+        if str(INPUT) in by and case.must_write(number):
+            return case.wrong(f"{path}: some of it was never written")
+    for place, (path, tensor, one, by, mask) in enumerate(zip(names, values, described, writers, masks, strict=True)):
+        output = Output("result", place) if place < len(results) else Output("argument", place - len(results))
+        if output.kind == "result" and one in described[len(results) :]:
+            continue  # an argument, which is looked at as such
+        found = _one(case, path, tensor, output, {int(code) for code in by}, mask, one["t"] < case.storages)
         if found is not None:
             return found
     # Without bounds on what may be read the operator speaks of memory: gaps of an argument are its result's.
     if case.in_order and case.readable is not None and (odd := picked(results, case.storages)) is not None:
         return cheated(GUARD, f"{names[odd]}: {PICKED}")
-    for number, (path, by) in enumerate(zip(names[len(results) :], writers[len(results) :], strict=True)):
-        # What it held looks like the right result where both are NaN, say.
-        if str(INPUT) in by and case.must_write(number):
-            return case.wrong(f"{path}: some of it was never written")
     return None
 
 
@@ -76,10 +85,15 @@ def picked(results: Sequence[dict[str, Any]], storages: int) -> int | None:
 
 
 def _one(
-    case: CaseJudge, path: str, tensor: torch.Tensor, codes: set[int], mask: memoryview, on_input: bool
+    case: CaseJudge,
+    path: str,
+    tensor: torch.Tensor,
+    output: Output,
+    codes: set[int],
+    mask: memoryview,
+    on_input: bool,
 ) -> Outcome | None:
-    accepted = {LAUNCHED, LAUNCHED | COPIED} | ({INPUT} if on_input else set())
-    odd = codes - accepted
+    odd = codes - {LAUNCHED, LAUNCHED | COPIED} - ({INPUT} if on_input else set())
     if 0 in odd:
         text = f"{path}: some of it was never written"
         return case.wrong(text)
@@ -88,29 +102,44 @@ def _one(
     if odd & {SPREAD, SPREAD | COPIED} and not case.copies_count:
         return cheated(GUARD, f"{path}: {MULTIPLIED}")
     odd -= {SPREAD, SPREAD | COPIED}
-    if odd and not case.copies_count and not _left_alone(case, tensor, mask):
-        return cheated(
-            GUARD, f"{path}: bytes of the result were moved there from an input by copies; no kernel wrote them"
-        )
+    if not case.copies_count and len(mask):
+        elements = torch.frombuffer(bytearray(mask), dtype=torch.uint8).bool()
+        arguments = [source for _, source in case.tensors]
+        said = left_alone(tensor, elements, arguments, output, case.inputs)
+        return cheated(GUARD, f"{path}: {said}") if said else None
+    if odd and not case.copies_count:
+        return cheated(GUARD, f"{path}: {MOVED}")
     return None
 
 
-def _left_alone(case: CaseJudge, tensor: torch.Tensor, mask: memoryview) -> bool:
-    """Whether all elements that are copies hold what an input holds in the same place."""
-    copied = torch.frombuffer(bytearray(mask), dtype=torch.uint8).bool()
-    return left_alone(tensor, copied, (source for _, source in case.tensors))
+def left_alone(
+    tensor: torch.Tensor,
+    elements: torch.Tensor,
+    arguments: Sequence[torch.Tensor],
+    output: Output,
+    inputs: CaseInputs | None,
+) -> str:
+    """Say what is wrong with elements of a result (bool[elements]) that no kernel wrote; "" for nothing.
 
+    They must hold what an argument holds in their places, and PyTorch must leave them so whatever it holds.
 
-def left_alone(tensor: torch.Tensor, copied: torch.Tensor, arguments: Iterable[torch.Tensor]) -> bool:
-    """Whether some elements of a host tensor (`copied`: bool[elements]) hold what an argument holds in their place."""
-    mine = _bits(tensor)[copied]
-    return any(
-        source.numel() == tensor.numel() and source.dtype == tensor.dtype and torch.equal(_bits(source)[copied], mine)
-        for source in arguments
-    )
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Each element as its bytes."""
-    flat = tensor.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
-    return flat.view(torch.uint8).reshape(flat.numel(), flat.element_size())
+    Args:
+        tensor: the result, on the host.
+        elements: which of its elements.
+        arguments: the tensors of the call before it, depth first.
+        output: which of the call's outputs it is.
+        inputs: the call, of which PyTorch is asked; None where it cannot be.
+    """
+    mine = bits(tensor)[elements]
+    found = [
+        number
+        for number, source in enumerate(arguments)
+        if source.numel() == tensor.numel()
+        and source.dtype == tensor.dtype
+        and torch.equal(bits(source)[elements], mine)
+    ]
+    if not found:
+        return MOVED
+    if inputs is None or any(stays(inputs, number, output, elements) for number in found):
+        return ""
+    return LEFT

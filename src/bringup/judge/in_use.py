@@ -51,6 +51,11 @@ class Call:
         """Use `call_of`."""
         self._case = case
 
+    @property
+    def inputs(self) -> CaseInputs:
+        """What PyTorch is asked with."""
+        return self._case.inputs
+
     def rearranges(self) -> bool:
         """Whether it only moves elements, whatever the overload does in others. Raises what the reference raises."""
         return self._case.rearranges

@@ -15,14 +15,16 @@ import torch
 from bringup.device.account import Account, Broken
 from bringup.device.elements import Elements, element_bytes
 from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_BYTES
-from bringup.device.memory import layout_numbers
+from bringup.device.memory import codes, layout_numbers
 from bringup.judge._provenance import PICKED, left_alone, picked
+from bringup.judge._stays import Output
 from bringup.judge.allowance import allowance_of
 from bringup.library._call import tensors_in
 from bringup.library._sealed_call import Call, described
 from bringup.library._tapes import Copy, Launch, Room, Tape, Upload, View
-from bringup.library._trace import Trace, base_of, descriptor
+from bringup.library._trace import UNWRITTEN, Result, Trace, base_of, descriptor
 from bringup.library.errors import GuestFailed
+from bringup.suites import CaseInputs
 from bringup.vpe.device import host_view
 
 
@@ -42,7 +44,7 @@ class Rule:
         return self.moves and not (self.indexed and tensors > 1)
 
 
-def check_writers(tape: Tape, call: Call, room: Room, result: Any) -> None:
+def check_writers(tape: Tape, call: Call, room: Room, result: Any, inputs: Callable[[], CaseInputs | None]) -> None:
     """Raise GuestFailed where no kernel wrote a result of a call that was traced, as the judge asks for.
 
     Args:
@@ -50,24 +52,55 @@ def check_writers(tape: Tape, call: Call, room: Room, result: Any) -> None:
         call: which has begun with `hold`.
         room: with its trace.
         result: as PyTorch is to get it.
+        inputs: says what PyTorch is asked of the call with; None where it cannot be asked.
     """
     trace = room.trace
     assert trace is not None
     answer = tape.answer
-    views = [view for _, view in _views(described(answer.result), answer.storages)]
-    tensors = [one for one in tensors_in([result]) if one.numel()]
-    if len(views) != len(tensors):
+    told, tensors = list(described(answer.result)), list(tensors_in([result]))
+    if len(told) != len(tensors):
         raise GuestFailed("it returns other tensors than it describes")
+    given, regions = dict(call.views()), len(call.regions)
+    written = {id(tensor) for tensor in call.written}
 
-    def as_given(mine: Any) -> Callable[[torch.Tensor], bool]:
-        return lambda copied: left_alone(host_view(mine), copied, call.were())
+    def found(view: View, keeps: Any, output: Output, mine: Any) -> Result:
+        return Result(
+            view, keeps,
+            lambda elements: left_alone(host_view(mine), elements, call.were(), output, inputs()),
+        )  # fmt: skip
 
-    found = [(view, as_given(one)) for view, one in zip(views, tensors, strict=True)]
-    after = call.views() if answer.after is None else _views(described(answer.after), answer.storages)
-    found += [(view, as_given(call.tensors[place])) for place, view in after]
-    odd = trace.odd([one for one in found if room.follows(one[0].region)], room.codes_of)
-    if odd:
+    asked = [
+        found(view, "anything" if view.region < regions else "nothing", Output("result", place), tensors[place])
+        for place, view in _views(told, answer.storages)
+        if view not in given.values()  # which is looked at as an argument
+    ]
+    after = given.items() if answer.after is None else _views(described(answer.after), answer.storages)
+    for place, view in after:
+        mine = call.tensors[place]
+        # An argument that was resized, or lies elsewhere now, is a result like any other. What a kernel was given it
+        # may have left as it was on purpose.
+        left = id(mine) in written and view.region not in room.seen
+        keeps = "nothing" if given.get(place) != view else "what stays" if left else "anything"
+        asked.append(found(view, keeps, Output("argument", place), mine))
+    # Of what the call may not write nothing is followed: it is as it was.
+    asked = [one for one in asked if room.follows(one.view.region) or one.keeps == "nothing"]
+    if odd := trace.odd(asked, room.codes_of):
         raise GuestFailed(odd)
+
+
+def check_written(tape: Tape, call: Call, room: Room) -> None:
+    """Raise GuestFailed where an argument that is there for the result keeps something of what it held.
+
+    Asked of each call: which elements a kernel writes may hang on what it finds. Not of what was resized, which is made
+    of other memory.
+    """
+    answer = tape.answer
+    after = None if answer.after is None else dict(_views(described(answer.after), answer.storages))
+    for place, view in call.views():
+        if place in call.unread and (after is None or after.get(place) == view):
+            by = room.seen_by_call(view.region)
+            if by is not None and not codes(by, *view.bytes()).all():
+                raise GuestFailed(UNWRITTEN)
 
 
 def _views(told: Iterable[dict[str, Any]], storages: Sequence[int]) -> Iterator[tuple[int, View]]:

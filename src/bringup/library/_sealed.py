@@ -18,15 +18,16 @@ import struct
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from bringup.device.reach import fills, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
+from bringup.judge._decided import UNDECIDED, decided
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
 from bringup.judge.readings import Readings
@@ -45,6 +46,10 @@ from bringup.library._witness import Contradicted, Witnesses
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
 from bringup.targets import get_target
+
+if TYPE_CHECKING:
+    from bringup.judge import in_use
+    from bringup.suites import CaseInputs
 
 LOOK_SECONDS = 15.0  # that a guest may take for a call that nobody waits for
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
@@ -300,9 +305,15 @@ class SealedWrapper:
             result = call.finished(tape, room)
             if tape.readings and not self._reads.arguments:
                 self._check_readings(tape, result, call.given)
-            if not kept and trace is not None:
+            if not (kept or tape.readings) and self._reads.nbytes:
+                inputs = self._inputs(call)
+                if inputs is not None and not decided(inputs, result):
+                    raise GuestFailed(UNDECIDED)
+            if kept:
+                _rules.check_written(tape, call, room)
+            elif trace is not None:
                 moving.check(trace.laid)
-                _rules.check_writers(tape, call, room, result)
+                _rules.check_writers(tape, call, room, result, lambda: self._inputs(call))
         if kept:
             self._sealer.repeated += 1
         else:
@@ -316,22 +327,40 @@ class SealedWrapper:
         True where too much memory is needed to ask: copies that lay elements down otherwise have no part in it then.
         PyTorch is asked in another dtype where it refuses the call's; where it refuses that, too, so is the call.
         """
-        from bringup.judge import in_use
-
-        args, kwargs = call.given
-        values = hosted([*args, *kwargs.values()])
-        if values is None:
+        found = self._hosted(call)
+        if found is None:
             return True
-        names = dict(zip(kwargs, values[len(args) :], strict=True))
-        seed = 0 if names.pop("seed", None) is not None and self._draws else None  # any: what is drawn is not asked
         refused: Exception | None = None
-        for given, named in ((values[: len(args)], names), widened(values[: len(args)], names)):
+        for given, named in (found, widened(*found)):
             try:
-                asked = in_use.call_of(self._overload, operator(self._overload), given, named, seed=seed)
+                asked = self._asked(given, named)
                 return asked is None or asked.rearranges()
             except Exception as error:  # whatever PyTorch raises of what the wrapper has taken
                 refused = refused or error
         raise RuntimeError(f"PyTorch's own kernel for the CPU refuses the call: {refused}")
+
+    def _inputs(self, call: Call) -> CaseInputs | None:
+        """What PyTorch is asked of a call with, whose arguments the call may have written; None where it cannot be."""
+        found = self._hosted(call)
+        with contextlib.suppress(Exception):  # whatever PyTorch raises of what the wrapper has taken
+            asked = None if found is None else self._asked(*found)
+            return None if asked is None else asked.inputs
+        return None
+
+    def _hosted(self, call: Call) -> tuple[list[Any], dict[str, Any]] | None:
+        """A call's arguments on the host; None where they take too much memory."""
+        args, kwargs = call.given
+        values = hosted([*args, *kwargs.values()])
+        if values is None:
+            return None
+        return values[: len(args)], dict(zip(kwargs, values[len(args) :], strict=True))
+
+    def _asked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> in_use.Call | None:
+        from bringup.judge import in_use
+
+        named = dict(kwargs)
+        seed = 0 if named.pop("seed", None) is not None and self._draws else None  # any: what is drawn is not asked
+        return in_use.call_of(self._overload, operator(self._overload), args, named, seed=seed)
 
     def _check_readings(self, tape: Tape, result: Any, arguments: Any) -> None:
         """Raise GuestFailed where the host has read more than sizes of the result and a flag, as the judge does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -24,12 +24,17 @@ if TYPE_CHECKING:
 
 APART = 1 << 40  # bytes between regions where they are said to lie: more than any has
 UNWRITTEN = "some of the result was never written"
-MOVED = "bytes of the result were moved there from an argument by copies; no kernel wrote them"
 
 
-Result = tuple["View", Callable[[torch.Tensor], bool]]
-"""A tensor with elements, and what says of those of its elements that are copies of an argument (bool[elements])
-whether they hold what an argument holds in the same place."""
+class Result(NamedTuple):
+    """A tensor with elements that a call returns or leaves."""
+
+    view: View
+    keeps: Literal["anything", "what stays", "nothing"]
+    """What it may have kept of what an argument held where it lies."""
+    left_alone: Callable[[torch.Tensor], str]
+    """Says of those of its elements (bool[elements]) that are copies of an argument, or what that held, what is wrong
+    with them; "" for nothing."""
 
 
 class Trace:
@@ -83,31 +88,33 @@ class Trace:
 
     def odd(self, results: Sequence[Result], map_of: Callable[[int], Map]) -> str:
         """Say what is wrong with where results come from; "" for nothing. `map_of`: the map of a region."""
-        regions = list(dict.fromkeys(view.region for view, _ in results))
+        regions = list(dict.fromkeys(one.view.region for one in results))
         maps = {region: map_of(region) for region in regions}
         outputs = [
             {"storage": regions.index(view.region),
              "offset": view.offset // view.dtype.itemsize, "width": view.dtype.itemsize,
              "size": view.size, "stride": view.stride}
-            for view, _ in results
+            for view, *_ in results
         ]  # fmt: skip
         blocks = [self._block(region, maps[region]) for region in regions]
         multiplied = bool(self._lineage) and self._lineage.multiplied(blocks, outputs)
-        for view, left_alone in results:
+        for view, keeps, left_alone in results:
             by = maps[view.region]
             check_extent(view.offset, view.dtype.itemsize, view.size, view.stride, len(by))
             mine = codes(by, *view.bytes()) & np.uint8(PLAIN)
             found = set(count_codes(mine))
-            found -= {LAUNCHED, *([0, INPUT] if view.region < self._given else [])}
-            if 0 in found:
+            found -= {LAUNCHED, *([] if keeps == "nothing" else [INPUT])}
+            if found & {0, INPUT}:  # of what it may not read, as `out`, nothing counts as there
                 return UNWRITTEN
             if found & {UPLOADED, UPLOADED | COPIED}:
                 return UPLOADED_RESULT
             if found & {SPREAD, SPREAD | COPIED} or (multiplied and LAUNCHED | COPIED in found):
                 return MULTIPLIED
-            copies = (mine == INPUT | COPIED).any(axis=-1)
-            if copies.any() and not left_alone(torch.from_numpy(copies.reshape(-1))):
-                return MOVED
+            kept = (mine == INPUT | COPIED).any(axis=-1)
+            if keeps == "what stays":
+                kept |= (mine == INPUT).any(axis=-1)
+            if kept.any() and (wrong := left_alone(torch.from_numpy(kept.reshape(-1)))):
+                return wrong
         return ""
 
     def _block(self, region: int, by: Map) -> Block:
