@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bringup.device.elements import pointed_bytes
 from bringup.device.engine import FENCE, Kernel
 from bringup.device.frames import DEPTH, depth
 from bringup.device.wire import Malformed
@@ -48,9 +49,14 @@ def arguments_of(request: dict[str, Any], kernel: Kernel) -> tuple[tuple[str, ..
     if not all(name.isidentifier() for name in names):
         raise Malformed("a kernel whose arguments have no names")
     own = kernel.facts.get("signature", [])
-    if len(own) != len(kinds) or any(a.startswith("*") != b.startswith("*") for a, b in zip(own, kinds, strict=True)):
+    if len(own) != len(kinds) or any(_width(a) != _width(b) for a, b in zip(own, kinds, strict=True)):
         raise Malformed("a kernel with other arguments than its text has")
     return names, kinds
+
+
+def _width(kind: str) -> int:
+    """Bytes of what a pointer points to: elements are known by them; 0 for what is none."""
+    return pointed_bytes(kind) if kind.startswith("*") else 0
 
 
 def _integer(digits: str) -> int:

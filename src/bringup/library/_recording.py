@@ -471,6 +471,8 @@ class Recorder:
         # What nobody has agreed to has no choice; nor has what follows, for one number holds for all of a call.
         self.steps[self._done :] = map(untuned, self.steps[self._done :])
         self._catch_up()
+        if self.room is not None and not self.reads_arguments and not self.room.wrote(what):
+            raise Malformed("memory that no kernel has written, which it may not read")
         found = self.answers[len(self.readings)] if self.room is None else read(what, self.room)
         self.readings.append(Reading(len(self.steps), what, found))
         return {}, found

@@ -170,7 +170,9 @@ def _parts(tape: Tape, call: Call) -> str:
             odd = elements.launched(known, recast=step.recast)
         if odd:
             return odd
-    for _, view in _views(described(tape.answer.result), tape.answer.storages):
+    answer = tape.answer
+    left = call.views() if answer.after is None else _views(described(answer.after), answer.storages)
+    for _, view in [*_views(described(answer.result), answer.storages), *left]:
         part, width = element_bytes(view.dtype), view.dtype.itemsize
         if odd := elements.returned(base_of(view.region, given), view.offset, part, width, view.size, view.stride):
             return odd

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from bringup.device.memory import Map, codes
+from bringup.device.memory import WRITER, Map, codes
 from bringup.device.regions import ALIGNED
 from bringup.device.seeds import SEED
 from bringup.library._trace import Trace, first_codes
@@ -171,6 +171,12 @@ class Room:
     def seen_by_call(self, number: int) -> Map | None:
         """Which bytes of a region somebody has written, as far as the call may know; None where it is the program's."""
         return self._shown[number][0] if number in self._shown else None
+
+    def wrote(self, what: View) -> bool:
+        """Whether kernels have written each byte of a tensor, or copies of what they wrote; True without a trace."""
+        if self.trace is None:
+            return True
+        return bool(((codes(self.codes_of(what.region), *what.bytes()) & WRITER) == LAUNCHED).all())
 
     def allocated(self) -> None:
         """The call has one more region."""
