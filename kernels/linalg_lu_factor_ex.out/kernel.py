@@ -25,16 +25,16 @@ def kernel_lu(w_ptr, pivots_ptr, info_ptr, batch, m, n, steps, ld, R: tl.constex
             p = tl.where(top < 0.0, k, p)
             tl.store(pivots_ptr + b * steps + k, p + 1)
             tl.debug_barrier()
-            if p != k:
-                for q0 in range(0, n, C):
-                    qcols = q0 + tl.arange(0, C)
-                    qmask = qcols < n
-                    upper = tl.load(w + k * ld + qcols, mask=qmask, other=0.0)
-                    lower = tl.load(w + p * ld + qcols, mask=qmask, other=0.0)
-                    # Several threads may hold the same elements: all have read before one writes.
-                    tl.debug_barrier()
-                    tl.store(w + k * ld + qcols, lower, mask=qmask)
-                    tl.store(w + p * ld + qcols, upper, mask=qmask)
+            # Also of a row with itself: each element of the result is written here.
+            for q0 in range(0, n, C):
+                qcols = q0 + tl.arange(0, C)
+                qmask = qcols < n
+                upper = tl.load(w + k * ld + qcols, mask=qmask, other=0.0)
+                lower = tl.load(w + p * ld + qcols, mask=qmask, other=0.0)
+                # Several threads may hold the same elements: all have read before one writes.
+                tl.debug_barrier()
+                tl.store(w + k * ld + qcols, lower, mask=qmask)
+                tl.store(w + p * ld + qcols, upper, mask=qmask)
             tl.debug_barrier()
             pivot = tl.load(w + k * ld + k)
             info = tl.where((info == 0) & (pivot == 0.0), k + 1, info)

@@ -100,6 +100,19 @@ def kernel_remainders(x, turns, MANY: tl.constexpr):
 
 
 @triton.jit
+def kernel_writes_nothing(x, n, B: tl.constexpr, ADDS: tl.constexpr):
+    i = tl.arange(0, B) * 7 % 64
+    turn = tl.load(x)
+    while turn < n:
+        turn = (turn * 5 + 1) % 7
+        if ADDS:
+            tl.atomic_add(x + i, i, mask=i < 0)
+        else:
+            tl.store(x + i, i, mask=i < 0)
+    tl.store(x, turn)
+
+
+@triton.jit
 def combine_by_remainder(a, b):
     return a % b
 
@@ -169,6 +182,13 @@ def test_scalars_count() -> None:
     dump = stopped(lambda: kernel_remainders[(1,)](x, turns, MANY=100))
     assert dump["kind"] == "cycles"
     assert state.last_launches(1)[0].totals["turns"] < turns / 1000
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_blocks_of_which_nothing_is_written_count(adds: bool) -> None:
+    dump = stopped(lambda: kernel_writes_nothing[(1,)](ints(), 1 << 20, B=4096, ADDS=adds))
+    assert dump["kind"] == "cycles"
+    assert state.last_launches(1)[0].totals["turns"] < LIMIT / (4096 * 8 / 64)
 
 
 def test_what_a_reduction_does_for_each_element_counts_as_elsewhere() -> None:

@@ -82,7 +82,8 @@ class Rehearsed(Rerun):
             for one in drawn[:OTHERS]:
                 _learn_other_answers(rerun, one, chance)
         alike = _of_one_kernel(drawn)
-        large = LARGE if _lines(alike) <= FEW_LINES else 0
+        # Views have no kernels to choose among, and may have as many results as a size says.
+        large = LARGE if _lines(alike) <= FEW_LINES and rerun.operator.computes else 0
         sized = _of_other_sizes(rerun, alike, large, chance)
         usual = _of_usual_sizes(rerun, alike, chance)
         found = self._rehearse(rerun, drawn, chance) or self._learn(rerun, sized, usual, large, chance)

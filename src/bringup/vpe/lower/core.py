@@ -363,6 +363,8 @@ class Lowering:
         for op in block.ops[:-1]:
             self.count_in(op)
             self.count_op(op)
+            if self.shared.rows is not None and op.regions:
+                self.flush_counts()  # before what is inside, which goes to other rows, and may be done many times
             self.visit_op(self, op)
             self.release(op)
             self.scope.extend(op.results)

@@ -11,8 +11,6 @@ from bringup.vpe.libdevice import steps_of
 from bringup.vpe.lower.elementwise import CANONICAL, ELEMENTWISE, SPECIAL
 from bringup.vpe.lower.plan import Plan
 
-_MOVES = {"tt.load", "tt.store", "tt.gather", "tt.histogram", "tt.cat", "tt.assert"}
-"""Operations that go through whole blocks in local memory, at no modelled time of their own."""
 _COMBINE = {"tt.reduce", "tt.scan", "tt.map_elementwise"}
 """Operations that do those of their region for each element."""
 _BY_OPERAND = {"tt.reduce", "tt.scan", "arith.cmpf", "arith.cmpi"}
@@ -24,14 +22,17 @@ SCALAR_SPECIAL = 32
 
 def counted(op: Op, plan: Plan) -> Mapping[Counter, int]:
     """Say what is to be added to which counters each time that an operation is done."""
-    if op.name == CANONICAL or not op.results:
+    values = [*op.results, *op.operands]
+    if op.name == CANONICAL or not values:
         return {}
-    if not any(value.type.is_tensor for value in (*op.results, *op.operands)):
+    if not any(value.type.is_tensor for value in values):
         return {Counter.SCALAR: SCALAR_SPECIAL * _steps(op) if op.name in SPECIAL else 1}
-    type_ = (op.operands[0] if op.name in _BY_OPERAND else op.results[0]).type
     found: Tally[Counter] = Tally()
-    if op.name in _MOVES:
-        found[Counter.LOCAL_BYTES] += max(value.type.nbytes for value in (*op.results, *op.operands))
+    if op.name not in ELEMENTWISE:  # whatever it is for, it may go through whole blocks in local memory
+        found[Counter.LOCAL_BYTES] += sum(value.type.nbytes for value in values if value.type.is_tensor)
+    if not op.results:
+        return found
+    type_ = (op.operands[0] if op.name in _BY_OPERAND else op.results[0]).type
     if op.name in _COMBINE:
         done = list(_within(op))
         special = sum(_steps(one) for one in done if one.name in SPECIAL)
