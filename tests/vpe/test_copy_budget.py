@@ -29,7 +29,7 @@ def test_the_device_stops_the_call() -> None:
     engine = VpeEngine(CHIP)
     engine.begin({})
     engine.copied(1 << 20)
-    with pytest.raises(Fault, match="copies and launches take more") as stopped:
+    with pytest.raises(Fault, match="copies, allocations and launches take more") as stopped:
         engine.copied(1 << 50)
     assert stopped.value.kind == "time"
     engine.begin({})  # the next call has its own

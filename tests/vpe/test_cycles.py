@@ -186,7 +186,8 @@ def test_scalars_count() -> None:
 
 @pytest.mark.parametrize("adds", [False, True])
 def test_blocks_of_which_nothing_is_written_count(adds: bool) -> None:
-    dump = stopped(lambda: kernel_writes_nothing[(1,)](ints(), 1 << 20, B=4096, ADDS=adds))
+    options = {"B": 4096, "ADDS": adds, "enable_scatter_stores": True}
+    dump = stopped(lambda: kernel_writes_nothing[(1,)](ints(), 1 << 20, **options))
     assert dump["kind"] == "cycles"
     assert state.last_launches(1)[0].totals["turns"] < LIMIT / (4096 * 8 / 64)
 

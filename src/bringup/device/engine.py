@@ -66,8 +66,8 @@ class Call:
 class Engine(Protocol):
     """A device behind the wall. All methods run in the device process.
 
-    One that limits what a call takes may have `copied(nbytes)` as well: asked before each copy within the device, it
-    raises Fault("time") where copies and launches together take too much.
+    One that limits what a call takes may have `copied(nbytes)` as well: asked before each copy within the device, and
+    after each allocation, it raises Fault("time") where copies, allocations and launches together take too much.
     """
 
     exact: bool

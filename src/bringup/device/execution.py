@@ -243,6 +243,8 @@ class Execution:
         base, nbytes = ALLOCATION.unpack(body)
         self.account.allocations += 1
         self.memory.allocate(base, nbytes)
+        if self._limits_copies:  # to make memory, and to forget what is in it, takes as long as to fill it
+            self.engine.copied(nbytes)  # type: ignore[attr-defined]
 
     def _copy(self, body: memoryview) -> None:
         source, target = unpack_copy(body)

@@ -131,7 +131,7 @@ class Room:
         return whole
 
     def moves(self, nbytes: int) -> None:
-        """A copy is about to be made. Raises GuestFailed where the call has used up its cycles."""
+        """A copy, or memory, is about to be made. Raises GuestFailed where the call has used up its cycles."""
         said = self.budget.spent_by_copies(state.profile(), nbytes) if self.budget is not None else ""
         if said:
             raise GuestFailed(said)
@@ -243,6 +243,7 @@ class Allocate:
 
     def run(self, regions: Room) -> None:
         """Do it."""
+        regions.moves(self.nbytes)
         regions.regions.append(
             tensors.make_tensor(tensors.new_storage(self.nbytes), 0, (self.nbytes,), (1,), torch.uint8)
         )

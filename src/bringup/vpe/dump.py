@@ -213,8 +213,10 @@ def _variables(stopped: Stopped, record: Record, limit: int) -> list[dict[str, A
         copy, lowered = load_for_dump(stopped.kernel, site)
         raw = np.zeros(lowered.dump_bytes + 4096, np.uint8)
         area = raw[-raw.ctypes.data % 64 :]
-        # a loop that spins shows how after a part of its turns
-        part = min(limit, stopped.work.limit // _SHOWN_PART) if spins and stopped.work is not None else None
+        # a loop that spins shows how after a part of its turns; others may spin where atomics are off
+        part = None if stopped.work is None else stopped.work.program_limit
+        if part is not None and spins:
+            part = min(limit, stopped.work.limit // _SHOWN_PART)
         with undone(stopped.setup):
             run_one(stopped, program, int(record[L.F_POSITION]), kernel=copy, limit=part, area=area)
     except Exception as error:

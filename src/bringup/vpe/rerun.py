@@ -88,7 +88,11 @@ def program_at(stopped: Stopped, position: int) -> int:
 
 
 def neighbours(stopped: Stopped, program: int) -> list[Record]:
-    """Fault records of the programs that the other PEs had when this one was stopped."""
+    """Fault records of the programs that the other PEs had when this one was stopped.
+
+    Together they may take as much as one program: without atomics, and on memory that has changed, any may spin.
+    """
+    limit = None if stopped.work is None else stopped.work.program_limit // stopped.profile.grid.count
     pes, grid = stopped.profile.grid.count, stopped.grid
     first = program - program % pes
     last = min(first + pes, grid[0] * grid[1] * grid[2])
@@ -97,8 +101,8 @@ def neighbours(stopped: Stopped, program: int) -> list[Record]:
         with undone(stopped.setup):
             for other in range(first, last):
                 if other != program:
-                    fault, _ = run_one(stopped, other, other)
-                    if fault[L.F_KIND]:
+                    fault, _ = run_one(stopped, other, other, limit=limit)
+                    if fault[L.F_KIND] not in (0, L.FaultKind.CYCLES):
                         found.append(fault)
     except MemoryError:
         return []  # a dump without them is better than no dump

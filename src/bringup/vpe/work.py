@@ -110,10 +110,13 @@ class Budget:
         return max(self.cycles * SCALE - self.used, 0)
 
     def spent_by_copies(self, profile: Any, nbytes: int) -> str:
-        """Count a copy of so many bytes; say so where the call has used up its cycles, else ""."""
+        """Count a copy, or an allocation, of so many bytes; say so where the call has used up its cycles, else ""."""
         if self.take(copy_work(profile, nbytes)):
             return ""
-        return f"copies and launches take more than the {self.cycles} cycles that a {self.what} on these data may take"
+        return (
+            f"copies, allocations and launches take more than the {self.cycles} cycles that a {self.what} on these "
+            "data may take"
+        )
 
 
 def copy_work(profile: Any, nbytes: int) -> int:

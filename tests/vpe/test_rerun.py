@@ -1,0 +1,34 @@
+"""Programs that run again after a fault end, whatever they meet then."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+import bringup.vpe as vpe
+
+pytestmark = pytest.mark.usefixtures("pe64")
+
+
+@triton.jit
+def kernel_waits(x, flag, n, WAITS: tl.constexpr):
+    """The first program faults once the second is through, which waits for a number that an atomic leaves."""
+    p = tl.program_id(0)
+    if p == WAITS:
+        seen = tl.atomic_add(flag, 1)
+        while seen < 1:
+            seen = tl.atomic_add(flag, 1)
+    if p == 0:
+        tl.store(x + n, 1)
+
+
+@pytest.mark.parametrize("waits", [0, 1])
+def test_what_spins_without_atomics_ends(waits: int) -> None:
+    """Where they are off a program may wait for ever: the one that has faulted, or one beside it."""
+    x, flag = torch.zeros(64, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+    with vpe.launch_mode(cycles=20_000_000), pytest.raises(vpe.VpeFault) as caught:
+        kernel_waits[(4,)](x, flag, 1 << 20, WAITS=waits)
+    assert caught.value.dump["kind"] == "out_of_bounds"
+    assert caught.value.dump["other_faults"] == []
