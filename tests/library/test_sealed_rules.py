@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -383,6 +384,17 @@ def test_what_happens_to_be_right_is_for_a_kernel_to_find_out(tmp_path: Path) ->
     enabled = bringup.enable(library, device="vpe:permissive", sealed=True)
     with enabled, pytest.raises(KernelFailed, match="a kernel must find out"):
         torch.relu(torch.rand(77).to("vpe"))
+
+
+def test_many_views_of_little_are_no_result(tmp_path: Path) -> None:
+    """Each would be looked at as a whole."""
+    many = "kernel_relu[(2,)](x, out, n, BLOCK=64)\n        return [out[:1].expand(1 << 26)] * 10000"
+    library = make_library(tmp_path / "kernels", {"relu": RELU.replace("BODY", many)})
+    begin = time.monotonic()
+    enabled = bringup.enable(library, device="vpe:permissive", sealed=True)
+    with enabled, pytest.raises(KernelFailed, match="many times what the call's memory holds"):
+        torch.relu(torch.rand(77).to("vpe"))
+    assert time.monotonic() - begin < 30
 
 
 FILL = """

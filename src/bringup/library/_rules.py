@@ -6,6 +6,7 @@ A judge asks for them in its own calls; a program makes others. They need no dat
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ from bringup.library._trace import UNWRITTEN, Result, Trace, base_of, descriptor
 from bringup.library.errors import GuestFailed
 from bringup.suites import CaseInputs
 from bringup.vpe.device import host_view
+
+TIMES, SPARE_BYTES = 4, 16 << 20  # of the call's memory, and beside that: bytes of results that are looked at
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,10 @@ def check(tape: Tape, call: Call, trace: Trace | None, moving: Moving, *, draws:
         draws: whether it draws random numbers, of which the host knows nothing.
     """
     reads = len(call.unread) < len(call.tensors)
+    told = [*described(tape.answer.result), *(() if tape.answer.after is None else described(tape.answer.after))]
+    shown = sum(math.prod(one["shape"]) * getattr(torch, one["dtype"]).itemsize for one in told)
+    if shown > TIMES * sum(tape.sizes) + SPARE_BYTES:
+        raise GuestFailed(f"it returns {len(told)} tensors of {shown} bytes, many times what the call's memory holds")
     try:
         _account(tape).check_host_bytes(allowance_of(call.given, call.tensors, data=reads or draws))
     except Broken as broken:
