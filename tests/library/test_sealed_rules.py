@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from library_kernels import ADD
 from library_testkit import make_library
 
 import bringup
+from bringup.library import _hosted
 from bringup.library.errors import KernelFailed
 
 FLIP = """
@@ -395,6 +397,15 @@ def test_many_views_of_little_are_no_result(tmp_path: Path) -> None:
     with enabled, pytest.raises(KernelFailed, match="many times what the call's memory holds"):
         torch.relu(torch.rand(77).to("vpe"))
     assert time.monotonic() - begin < 30
+
+
+def test_a_copy_of_what_is_too_large_to_ask_of_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = make_library(tmp_path / "kernels", {"relu": RELU.replace("BODY", COPIED)})
+    monkeypatch.setattr(_hosted, "LEAST_BYTES", 0)
+    monkeypatch.setattr(os, "sysconf", lambda name: 8)
+    enabled = bringup.enable(library, device="vpe:permissive", sealed=True)
+    with enabled, pytest.raises(KernelFailed, match="cannot be asked"):
+        torch.relu(torch.rand(77).to("vpe"))
 
 
 FILL = """

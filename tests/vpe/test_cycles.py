@@ -13,7 +13,7 @@ import bringup.vpe as vpe
 from bringup.vpe import launch, state
 from bringup.vpe.layout import Counter
 from bringup.vpe.profile import load_profile
-from bringup.vpe.work import SCALE, Budget, launch_work, weights
+from bringup.vpe.work import SCALE, Budget, launch_work, scratch_work, weights
 
 pytestmark = pytest.mark.usefixtures("pe64")
 LIMIT = 2_000_000
@@ -192,6 +192,29 @@ def test_blocks_of_which_nothing_is_written_count(adds: bool) -> None:
     assert state.last_launches(1)[0].totals["turns"] < LIMIT / (4096 * 8 / 64)
 
 
+@triton.jit
+def kernel_multiplies(x, n, MANY: tl.constexpr):
+    if n == 0:
+        return
+    a = tl.full([16, 16384], 1, tl.int8)
+    b = tl.full([16384, 32], 1, tl.int8)
+    c = tl.zeros([16, 32], tl.int32)
+    for _ in tl.static_range(MANY):
+        c = tl.dot(a, b, c, out_dtype=tl.int32)
+    tl.store(x + tl.arange(0, 16)[:, None] * 32 + tl.arange(0, 32)[None, :], c)
+
+
+def test_what_lies_between_operations_has_a_limit_and_counts() -> None:
+    """A function with an early return uses no room twice."""
+    x = torch.zeros(512, dtype=torch.int32)
+    kernel_multiplies[(1,)](x, 0, MANY=3)
+    stats = state.last_launches(1)[0]
+    assert stats.scratch_bytes > 3 << 20
+    assert stats.limit_cycles > stats.scratch_bytes // 64
+    with pytest.raises(vpe.VpeCompileError, match="MiB are allowed"):
+        kernel_multiplies[(1,)](x, 0, MANY=400)
+
+
 def test_what_a_reduction_does_for_each_element_counts_as_elsewhere() -> None:
     x = torch.ones(64, dtype=torch.float32)
     kernel_reduces[(1,)](x, B=64)
@@ -225,7 +248,8 @@ def test_the_limit_is_what_the_counters_say() -> None:
 
     call()
     stats = state.last_launches(1)[0]
-    parts = launch_work(stats.profile) + int((stats.per_pe * weights(stats.profile)).sum())
+    begins = launch_work(stats.profile) + scratch_work(stats.scratch_bytes)
+    parts = begins + int((stats.per_pe * weights(stats.profile)).sum())
     assert stats.limit_cycles == parts // SCALE
     with vpe.launch_mode(cycles=-(-parts // SCALE)):
         call()

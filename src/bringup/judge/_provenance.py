@@ -26,6 +26,10 @@ LEFT = (
     "elements of the result are an argument's as they were, by a copy or for nobody wrote them; the operator leaves "
     "them so for some values and not for others: a kernel must find out which, and write all of the result"
 )
+UNASKED = (
+    "no kernel wrote or found out the whole of the result, and whether PyTorch leaves the rest whatever it is cannot "
+    "be asked: the arguments take too much memory, or its own kernel would end the process"
+)
 PICKED = (
     "a view picks its elements from a larger buffer, or shifts them in it, which is work for a kernel; a result fills "
     "its memory from the beginning, in any order of dimensions"
@@ -140,6 +144,6 @@ def left_alone(
     ]
     if not found:
         return MOVED
-    if inputs is None or any(stays(inputs, number, output, elements) for number in found):
-        return ""
-    return LEFT
+    if inputs is None:
+        return UNASKED
+    return "" if any(stays(inputs, number, output, elements) for number in found) else LEFT

@@ -16,15 +16,18 @@ Storages = dict[int, torch.UntypedStorage]
 """Copies by the storage that they are of."""
 
 
-def hosted(values: Sequence[Any]) -> list[Any] | None:
-    """Return the arguments of a call with their tensors on the host; None where they have too much memory."""
+def hosted(values: Sequence[Any], share: float = SHARE) -> list[Any] | None:
+    """Return the arguments of a call with their tensors on the host; None where they have too much memory.
+
+    That is more than `LEAST_BYTES`, and more than this share of what is free.
+    """
     given = {
         tensor.untyped_storage()._cdata: tensor.untyped_storage().nbytes()
         for tensor in tensors_in(values)
         if tensor.layout is torch.strided
     }
     nbytes = sum(given.values())
-    if nbytes > LEAST_BYTES and nbytes > SHARE * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+    if nbytes > LEAST_BYTES and nbytes > share * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         return None
     storages: Storages = {}
     return [on_host(value, storages) for value in values]

@@ -16,6 +16,9 @@ from bringup.vpe.parse import ParseError, parse
 from bringup.vpe.shapes import check_shapes
 from bringup.vpe.verify import Problem, check, report
 
+MOST_SCRATCH = 256 << 20
+"""Bytes of one program's local memory as the simulator lays it out: it is wiped before each launch, and kept."""
+
 
 def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
     """Compile a kernel for the current profile.
@@ -58,6 +61,12 @@ def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
         # a defect of ours, told as such: the kernel may be right
         text = f"vpe: internal compiler error in kernel '{module.kernel.name}': {type(error).__name__}: {error}"
         raise VpeCompileError(text, f"{text}\n{traceback.format_exc()}\n{ttir}") from error
+    if lowered.arena_bytes > MOST_SCRATCH:
+        raise VpeCompileError(
+            f"kernel '{module.kernel.name}' takes {lowered.arena_bytes >> 20} MiB for its blocks and what lies between "
+            f"operations, {MOST_SCRATCH >> 20} MiB are allowed; use smaller blocks, loops in the place of "
+            "tl.static_range, and one return"
+        )
     return pack(ttir, lowered, list(calls.used), live), module.kernel.name, live
 
 

@@ -214,9 +214,9 @@ def _variables(stopped: Stopped, record: Record, limit: int) -> list[dict[str, A
         raw = np.zeros(lowered.dump_bytes + 4096, np.uint8)
         area = raw[-raw.ctypes.data % 64 :]
         # a loop that spins shows how after a part of its turns; others may spin where atomics are off
-        part = None if stopped.work is None else stopped.work.program_limit
-        if part is not None and spins:
-            part = min(limit, stopped.work.limit // _SHOWN_PART)
+        part = None
+        if stopped.work is not None:
+            part = min(limit, stopped.work.limit // _SHOWN_PART) if spins else stopped.work.program_limit
         with undone(stopped.setup):
             run_one(stopped, program, int(record[L.F_POSITION]), kernel=copy, limit=part, area=area)
     except Exception as error:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bringup.vpe.layout import Counter
-from bringup.vpe.work import DOT, SCALE, STREAMS_IN_FLIGHT, VECTOR, launch_work, weights
+from bringup.vpe.work import DOT, SCALE, STREAMS_IN_FLIGHT, VECTOR, launch_work, scratch_work, weights
 
 UNITS = ("vector", "special", "dot")
 """The units of a PE, one at a time at work."""
@@ -47,6 +47,8 @@ class LaunchStats:
     """Lines of the kernel's source where counters are kept by line, the first 0 for what has none; else empty."""
     per_line: npt.NDArray[np.int64] | None = field(default=None, repr=False)
     """int64[PEs, lines, COUNTER_SLOTS]; summed over lines it is `per_pe`."""
+    scratch_bytes: int = 0
+    """Of the simulator's for a program, which are wiped before the launch."""
 
     @property
     def programs(self) -> int:
@@ -85,7 +87,7 @@ class LaunchStats:
     def limit_cycles(self) -> int:
         """Cycles of all PEs together as a limit of cycles counts them (see `work`)."""
         parts = int((self.per_pe.sum(axis=0) * weights(self.profile)).sum()) if self.programs else 0
-        return (launch_work(self.profile) + parts) // SCALE
+        return (launch_work(self.profile) + scratch_work(self.scratch_bytes) + parts) // SCALE
 
     @property
     def bound(self) -> str:

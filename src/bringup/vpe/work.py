@@ -80,6 +80,11 @@ def launch_work(profile: Any) -> int:
     return round(cycles * SCALE)
 
 
+def scratch_work(nbytes: int) -> int:
+    """What it costs to wipe a program's local memory before a launch, in parts of a cycle."""
+    return nbytes * SCALE // LOCAL_BYTES_PER_CYCLE
+
+
 @dataclass
 class Budget:
     """What launches may take together."""
