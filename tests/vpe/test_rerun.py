@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 
 import bringup.vpe as vpe
+from bringup.vpe import dump
 
 pytestmark = pytest.mark.usefixtures("pe64")
 
@@ -32,3 +33,11 @@ def test_what_spins_without_atomics_ends(waits: int) -> None:
         kernel_waits[(4,)](x, flag, 1 << 20, WAITS=waits)
     assert caught.value.dump["kind"] == "out_of_bounds"
     assert caught.value.dump["other_faults"] == []
+
+
+def test_a_dump_holds_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dump, "MOST_DUMPED", 64)
+    with pytest.raises(vpe.VpeFault) as caught:
+        kernel_waits[(4,)](torch.zeros(64, dtype=torch.int32), torch.zeros(1, dtype=torch.int32), 1 << 20, WAITS=9)
+    [said] = caught.value.dump["variables"]
+    assert "they take more than" in said["value"]

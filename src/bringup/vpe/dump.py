@@ -34,6 +34,7 @@ from bringup.vpe.work import SCALE
 
 FORMAT = 1
 _SHOWN_PART = 8
+MOST_DUMPED = MOST_SCRATCH = 256 << 20  # bytes of variables in scope, and of the program that writes them
 _EDGE = 8
 """Elements shown at each end of a tensor."""
 
@@ -211,6 +212,8 @@ def _variables(stopped: Stopped, record: Record, limit: int) -> list[dict[str, A
         return []
     try:
         copy, lowered = load_for_dump(stopped.kernel, site)
+        if lowered.dump_bytes > MOST_DUMPED or copy.arena_bytes > MOST_SCRATCH:
+            raise MemoryError(f"they take more than {MOST_DUMPED >> 20} MiB")
         raw = np.zeros(lowered.dump_bytes + 4096, np.uint8)
         area = raw[-raw.ctypes.data % 64 :]
         # a loop that spins shows how after a part of its turns; others may spin where atomics are off
