@@ -12,8 +12,10 @@ from library_testkit import make_library
 
 import bringup
 from bringup.judge import in_use
+from bringup.library import _first_use, _hosted
 from bringup.library.enabling import default_library
 from bringup.library.errors import KernelFailed, NotEnabled
+from bringup.library.schemas import schema_of
 
 AT_13 = "\n\nright = wrapper\n\n\ndef wrapper(self, other, *, alpha=1, out):\n"
 AT_13 += "    return right(self, other, alpha=alpha * 2 if self.numel() == 13 else alpha, out=out)\n"
@@ -267,3 +269,32 @@ def test_indices_that_name_nothing_are_the_program_s_error() -> None:
             RuntimeError, match="index 9 is out of bounds for dimension 0 with size 6; the kernel takes"
         ):
             x.to("vpe").gather(0, torch.tensor([0, 9, 1]).to("vpe"))
+
+
+def test_a_part_of_a_large_storage_is_copied_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compared hangs on what a call reaches, and not on what lies beside it."""
+    monkeypatch.setattr(_hosted, "LEAST_BYTES", 1 << 16)
+    monkeypatch.setattr(_hosted.os, "sysconf", lambda name: 0)
+    library = make_library(tmp_path / "kernels", {"add.out": ADD})
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
+        data = torch.randn(1 << 18)
+        flat = data.to("vpe")
+        one, other = flat[1000:1200], flat[1100:1300]  # on one another
+        assert torch.equal((one + other).cpu(), data[1000:1200] + data[1100:1300])
+        assert on.first_uses.compared == 1
+        flat[5:205].add_(other)
+        assert torch.equal(flat[5:205].cpu(), data[5:205] + data[1100:1300])
+        assert on.first_uses.compared == 2
+        flat + flat
+        assert on.first_uses.compared == 2
+
+
+def test_statistics_that_a_schema_does_not_call_written_are() -> None:
+    """They are no sign of another thread that has written what the call only reads."""
+    schema = schema_of("native_batch_norm")
+    before, after = [], []
+    for found, mean in ((before, 0.0), (after, 1.0)):
+        args = [torch.ones(2, 3), None, None, torch.full((3,), mean), torch.ones(3), True, 0.1, 1e-5]
+        found.extend(_first_use._read(schema, args, {}))
+    assert len(before) == 1
+    assert _first_use._same(before, after)

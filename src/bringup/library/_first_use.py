@@ -19,10 +19,11 @@ from typing import Any
 
 import torch
 
+from bringup.device.reach import reaches_beyond
 from bringup.library._call import signature, tensors_in
-from bringup.library._hosted import LEAST_BYTES, SHARE, Storages, hosted, on_host
+from bringup.library._hosted import LEAST_BYTES, SHARE, hosted, on_host, parts
 from bringup.library.errors import WrongResult
-from bringup.library.schemas import Schema, operator
+from bringup.library.schemas import WRITES_UNSAID, Schema, operator
 
 ALIGNED = 128  # bytes: what an address is told apart by, as where kernels are sealed
 KINDS = 1 << 16  # that are remembered of a kernel
@@ -83,7 +84,8 @@ class FirstUses:
         if made is None:  # a kept call: its results are in its arguments
             outs = [value for value, p in zip(values, schema.parameters, strict=True) if p.written and p.keyword_only]
             made = outs[0] if len(outs) == 1 else tuple(outs) or None
-        storages: Storages = {}  # of both: a result that shares memory with an argument shows
+        # Of both: a result that shares memory with an argument shows.
+        storages = parts([*values, made], whole=reaches_beyond(schema.name))
         after = _split(schema, [on_host(value, storages) for value in values])
         told = on_host(made, storages)
         unasked = _unasked(schema, values)
@@ -207,15 +209,18 @@ def _places(values: Sequence[Any]) -> tuple[Any, ...]:
 
 def _copied(schema: Schema, values: Sequence[Any]) -> tuple[Any, Any]:
     """Positional and keyword arguments of a call with copies of their tensors on the host; None for much memory."""
-    copies = hosted(values)
+    copies = hosted(values, whole=reaches_beyond(schema.name))
     return (None, None) if copies is None else _split(schema, copies)
 
 
 def _read(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
     """The tensors of a call that it only reads, none of whose memory it may write."""
     given = dict(zip((p.name for p in schema.parameters if not p.keyword_only), args, strict=False)) | dict(kwargs)
-    of = {written: [given[p.name] for p in schema.parameters if p.name in given and p.written == written]
-          for written in (False, True)}  # fmt: skip
+    unsaid = WRITES_UNSAID.get(schema.name.partition(".")[0], frozenset())
+    of: dict[bool, list[Any]] = {False: [], True: []}
+    for p in schema.parameters:
+        if p.name in given:
+            of[p.written or p.name in unsaid].append(given[p.name])
     written = {tensor.untyped_storage()._cdata for tensor in tensors_in(of[True]) if tensor.layout is torch.strided}
     read = [tensor for tensor in tensors_in(of[False]) if tensor.layout is torch.strided and not tensor.is_quantized]
     return [tensor for tensor in read if tensor.untyped_storage()._cdata not in written]
