@@ -477,6 +477,10 @@ def test_each_call_writes_all_of_what_is_there_for_its_result(tmp_path: Path) ->
         with pytest.raises(KernelFailed, match="never written"):
             torch.abs(torch.full((20,), 1000.0).to("vpe"), out=out)
         torch.abs(torch.randn(20).to("vpe"), out=out)
+        for _ in range(2):  # new memory, of which nobody has written anything
+            torch.abs(torch.randn(20).to("vpe"))
+        with pytest.raises(KernelFailed, match="never written"):
+            torch.abs(torch.full((20,), 1000.0).to("vpe"))
 
 
 @pytest.mark.parametrize("fill", ["x[2] = 5.0", "x.index_fill_(0, at, 5.0)", "x.scatter_(0, at, 5.0)"])

@@ -169,8 +169,11 @@ class Room:
         return first_codes(found.nbytes, found.initialised)
 
     def seen_by_call(self, number: int) -> Map | None:
-        """Which bytes of a region somebody has written, as far as the call may know; None where it is the program's."""
-        return self._shown[number][0] if number in self._shown else None
+        """Which bytes of a region somebody has written, as far as the call may know; None where all are."""
+        if number in self._shown:
+            return self._shown[number][0]
+        found = self.buffer(number)  # the program's own, where it had written nothing before
+        return None if found is None else found.initialised
 
     def wrote(self, what: View) -> bool:
         """Whether kernels have written each byte of a tensor, or copies of what they wrote; True without a trace."""
