@@ -441,6 +441,19 @@ def test_what_an_operator_leaves_whatever_it_is_may_stay(tmp_path: Path, overloa
             assert torch.equal(getattr(x.to("vpe"), fill)(0, at.to("vpe"), 7.0).cpu(), wanted)
 
 
+def test_each_call_writes_all_of_what_it_returns(tmp_path: Path) -> None:
+    source = RELU.replace("BODY", "pass").replace(
+        "mask=i < n)\n\n\ndef", "mask=(i < n) & (tl.load(x_ptr + i, mask=i < n) < 100.0))\n\n\ndef"
+    )
+    assert "100.0" in source
+    library = make_library(tmp_path / "kernels", {"relu": source.replace("        return out\n    kernel", "    kernel")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        for _ in range(3):
+            torch.relu(torch.randn(20).to("vpe"))
+        with pytest.raises(KernelFailed, match="never written"):
+            torch.relu(torch.full((20,), 1000.0).to("vpe"))
+
+
 ABS = """
 @triton.jit
 def kernel_abs(x_ptr, out_ptr, n, MOST: tl.constexpr, BLOCK: tl.constexpr):

@@ -92,18 +92,22 @@ def check_writers(tape: Tape, call: Call, room: Room, result: Any, inputs: Calla
 
 
 def check_written(tape: Tape, call: Call, room: Room) -> None:
-    """Raise GuestFailed where an argument that is there for the result keeps something of what it held.
+    """Raise GuestFailed where nobody wrote some of a result, or of an argument that is there for it.
 
-    Asked of each call: which elements a kernel writes may hang on what it finds. Not of what was resized, which is made
-    of other memory.
+    Asked of each call: which elements a kernel writes may hang on what it finds. Not of arguments that were resized,
+    which are made of other memory.
     """
     answer = tape.answer
     after = None if answer.after is None else dict(_views(described(answer.after), answer.storages))
+    given = len(call.regions)
+    asked = [view for _, view in _views(described(answer.result), answer.storages) if view.region >= given]
     for place, view in call.views():
         if place in call.unread and (after is None or after.get(place) == view):
-            by = room.seen_by_call(view.region)
-            if by is not None and not codes(by, *view.bytes()).all():
-                raise GuestFailed(UNWRITTEN)
+            asked.append(view)
+    for view in asked:
+        by = room.seen_by_call(view.region)
+        if by is not None and not codes(by, *view.bytes()).all():
+            raise GuestFailed(UNWRITTEN)
 
 
 def _views(told: Iterable[dict[str, Any]], storages: Sequence[int]) -> Iterator[tuple[int, View]]:

@@ -49,11 +49,12 @@ def chains(module: Module) -> Chains:
 
 def _held(op: Op) -> int:
     """Registers' worths that an operation may hold."""
+    places = len(op.results) + len(op.operands)  # that loops and branches carry, and calls pass on
     if op.name == "tt.call":
-        return 1 + (2 * len(op.results) + len(op.operands)) // 8
+        return 1 + (len(op.results) + places) // 8
     if op.name in ("tt.reduce", "tt.scan"):
         return 1 + _LANES * len(op.operands)
-    return 1 + len(op.results) // 8
+    return 1 + places // 8
 
 
 def _calls(ops: list[Op], funcs: dict[str, Func]) -> list[Op]:

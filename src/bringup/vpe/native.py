@@ -200,6 +200,8 @@ def load_cached(key: str) -> Library | None:
 def _object(host: _Host, text: str, level: int, vectorise: bool, quick: bool) -> bytes:
     llvm = host.binding
     module = llvm.parse_assembly(text)
+    if level < 0:  # made after a fault, or elsewhere: nobody has seen it through LLVM's passes
+        module.verify()
     module.triple = host.machine.triple
     module.data_layout = str(host.machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=max(level, 0))
