@@ -446,7 +446,8 @@ def test_each_call_writes_all_of_what_it_returns(tmp_path: Path) -> None:
         "mask=i < n)\n\n\ndef", "mask=(i < n) & (tl.load(x_ptr + i, mask=i < n) < 100.0))\n\n\ndef"
     )
     assert "100.0" in source
-    library = make_library(tmp_path / "kernels", {"relu": source.replace("        return out\n    kernel", "    kernel")})
+    source = source.replace("        return out\n    kernel", "    kernel")
+    library = make_library(tmp_path / "kernels", {"relu": source})
     with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
         for _ in range(3):
             torch.relu(torch.randn(20).to("vpe"))
