@@ -240,6 +240,16 @@ def count_codes(by: Map) -> dict[int, int]:
     return {int(code): int(counts[code]) for code in np.flatnonzero(counts)}
 
 
+def all_written(by: Map, offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    """Whether somebody has written each byte of a tensor; quick where its elements lie in order."""
+    reach = 1
+    for length, step in zip(reversed(size), reversed(stride), strict=True):
+        if length != 1 and step != reach:
+            return bool(codes(by, offset, width, size, stride).min(initial=1))
+        reach *= length
+    return not reach or bool(by[offset : offset + reach * width].min())
+
+
 def codes(written_by: Map, offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Map:
     """The codes of a tensor's bytes, seen as an array of one axis more; shares memory with the map."""
     if 0 in size:

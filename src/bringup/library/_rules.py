@@ -16,7 +16,7 @@ import torch
 from bringup.device.account import Account, Broken
 from bringup.device.elements import Elements, element_bytes
 from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_BYTES
-from bringup.device.memory import codes, layout_numbers
+from bringup.device.memory import all_written, layout_numbers
 from bringup.judge._provenance import PICKED, left_alone, picked
 from bringup.judge._stays import Output
 from bringup.judge.allowance import allowance_of
@@ -106,7 +106,7 @@ def check_written(tape: Tape, call: Call, room: Room) -> None:
             asked.append(view)
     for view in asked:
         by = room.seen_by_call(view.region)
-        if by is not None and not codes(by, *view.bytes()).all():
+        if by is not None and not all_written(by, *view.bytes()):
             raise GuestFailed(UNWRITTEN)
 
 
