@@ -53,11 +53,36 @@ def test_what_hangs_on_the_value_does_not_stay(reference: Callable[..., Any]) ->
         assert not kept(call(reference, x), [True] * x.numel())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.int64, torch.bool])
+def test_what_hangs_on_the_other_operand_does_not_stay(dtype: torch.dtype) -> None:
+    x, zero = torch.tensor([1, 0, 1]).to(dtype), torch.zeros(3).to(dtype)
+    assert not kept(call(torch.logical_or if dtype is torch.bool else torch.add, x, zero), [True] * 3)
+    out = torch.empty(3, dtype=dtype)
+    assert not kept(call(torch.add, x, zero, out=out), [True] * 3, Output("argument", 2))
+    if dtype is not torch.float32:
+        assert not kept(call(torch.bitwise_or, x, zero), [True] * 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool])
+def test_masks_and_indices_are_no_data(dtype: torch.dtype) -> None:
+    x, mask, at = torch.ones(4).to(dtype), torch.tensor([True, False, True, False]), torch.tensor([1, 3])
+    assert kept(call(torch.masked_fill, x, mask, 0), [False, True, False, True])
+    assert not kept(call(torch.masked_fill, x, mask, 0), [True] * 4)
+    where = call(torch.where, mask, x, torch.zeros(4).to(dtype))
+    assert stays(where, 1, RESULT, mask)
+    assert not stays(where, 1, RESULT, ~mask)
+    assert kept(call(torch.scatter, x, 0, at, torch.zeros(2).to(dtype)), [True, False, True, False])
+    assert kept(call(torch.index_put, x, (at,), torch.zeros(2).to(dtype)), [True, False, True, False])
+    assert kept(
+        call(torch.Tensor.put_, x, at, torch.zeros(2).to(dtype)), [True, False, True, False], Output("argument", 0)
+    )
+
+
 def test_arguments_after_the_call_stay_or_not() -> None:
     after = Output("argument", 0)
     assert kept(call(torch.Tensor.index_fill_, torch.rand(4), 0, ROW, 2.0), [True, False, True, True], after)
     assert not kept(call(torch.Tensor.abs_, torch.rand(4)), [True] * 4, after)
-    assert kept(call(torch.Tensor.add_, torch.rand(4), torch.rand(4), alpha=0.0), [True] * 4, after)
+    assert not kept(call(torch.Tensor.add_, torch.rand(4), torch.rand(4), alpha=0.0), [True] * 4, after)  # NaN
     assert kept(call(torch.Tensor.floor_, torch.arange(4)), [True] * 4, after)
 
 
@@ -70,6 +95,19 @@ def test_a_reference_that_refuses_other_values_is_asked_with_its_own() -> None:
     x = torch.tensor([1.0, 0.5, 2.0, 3.0])
     assert torch.equal(picky(x), x)
     assert not kept(call(picky, x), [True] * 4)
+
+
+def test_what_may_be_counts_is_small() -> None:
+    """Large ones would fill the memory."""
+    asked: list[int] = []
+
+    def counts(x: torch.Tensor) -> torch.Tensor:
+        asked.append(int(x.max()))
+        return torch.bincount(x, minlength=2)[:2].to(torch.int32)
+
+    inputs = call(counts, torch.tensor([0, 1], dtype=torch.int32))
+    assert not stays(inputs, 0, RESULT, torch.tensor([True, False]), counts=True)
+    assert 1 < max(asked) < 10
 
 
 def test_nothing_is_divided_that_ends_the_process() -> None:
@@ -88,6 +126,8 @@ def test_nothing_is_divided_that_ends_the_process() -> None:
         (torch.nonzero, (torch.ones(5),), False),
         (torch.nonzero, (torch.ones(0, 3),), True),
         (torch.bincount, (torch.arange(5),), False),
+        (torch.bincount, (torch.arange(5), None, 50), False),
+        (torch.nonzero, (torch.zeros(1).expand(5),), False),
         (torch.masked_select, (torch.ones(3), torch.zeros(3, dtype=torch.bool)), False),
         (torch.unique, (torch.ones(4),), False),
         (torch.unique, (torch.ones(1),), True),

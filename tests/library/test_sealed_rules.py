@@ -399,6 +399,14 @@ def test_many_views_of_little_are_no_result(tmp_path: Path) -> None:
     assert time.monotonic() - begin < 30
 
 
+def test_a_result_is_no_argument_that_is_only_read(tmp_path: Path) -> None:
+    source = RELU.replace("BODY", "return self")
+    library = make_library(tmp_path / "kernels", {"relu": source})
+    enabled = bringup.enable(library, device="vpe:permissive", sealed=True, checked=False)
+    with enabled, pytest.raises(KernelFailed, match="that it only reads"):
+        torch.relu(torch.rand(77).to("vpe"))
+
+
 def test_a_copy_of_what_is_too_large_to_ask_of_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = make_library(tmp_path / "kernels", {"relu": RELU.replace("BODY", COPIED)})
     monkeypatch.setattr(_hosted, "LEAST_BYTES", 0)

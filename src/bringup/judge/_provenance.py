@@ -109,7 +109,8 @@ def _one(
     if not case.copies_count and len(mask):
         elements = torch.frombuffer(bytearray(mask), dtype=torch.uint8).bool()
         arguments = [source for _, source in case.tensors]
-        said = left_alone(tensor, elements, arguments, output, case.inputs)
+        counts = bool(case.operator.reads.nbytes)
+        said = left_alone(tensor, elements, arguments, output, case.inputs, counts=counts)
         return cheated(GUARD, f"{path}: {said}") if said else None
     if odd and not case.copies_count:
         return cheated(GUARD, f"{path}: {MOVED}")
@@ -122,6 +123,8 @@ def left_alone(
     arguments: Sequence[torch.Tensor],
     output: Output,
     inputs: CaseInputs | None,
+    *,
+    counts: bool,
 ) -> str:
     """Say what is wrong with elements of a result (bool[elements]) that no kernel wrote; "" for nothing.
 
@@ -133,6 +136,7 @@ def left_alone(
         arguments: the tensors of the call before it, depth first.
         output: which of the call's outputs it is.
         inputs: the call, of which PyTorch is asked; None where it cannot be.
+        counts: whether sizes of its results may hang on what tensors hold.
     """
     mine = bits(tensor)[elements]
     found = [
@@ -146,4 +150,4 @@ def left_alone(
         return MOVED
     if inputs is None:
         return UNASKED
-    return "" if any(stays(inputs, number, output, elements) for number in found) else LEFT
+    return "" if any(stays(inputs, number, output, elements, counts=counts) for number in found) else LEFT

@@ -47,7 +47,9 @@ class Rule:
         return self.moves and not (self.indexed and tensors > 1)
 
 
-def check_writers(tape: Tape, call: Call, room: Room, result: Any, inputs: Callable[[], CaseInputs | None]) -> None:
+def check_writers(
+    tape: Tape, call: Call, room: Room, result: Any, inputs: Callable[[], CaseInputs | None], *, counts: bool
+) -> None:
     """Raise GuestFailed where no kernel wrote a result of a call that was traced, as the judge asks for.
 
     Args:
@@ -56,6 +58,7 @@ def check_writers(tape: Tape, call: Call, room: Room, result: Any, inputs: Calla
         room: with its trace.
         result: as PyTorch is to get it.
         inputs: says what PyTorch is asked of the call with; None where it cannot be asked.
+        counts: whether sizes of its results may hang on what tensors hold.
     """
     trace = room.trace
     assert trace is not None
@@ -69,14 +72,17 @@ def check_writers(tape: Tape, call: Call, room: Room, result: Any, inputs: Calla
     def found(view: View, keeps: Any, output: Output, mine: Any) -> Result:
         return Result(
             view, keeps,
-            lambda elements: left_alone(host_view(mine), elements, call.were(), output, inputs()),
+            lambda elements: left_alone(host_view(mine), elements, call.were(), output, inputs(), counts=counts),
         )  # fmt: skip
 
-    asked = [
-        found(view, "anything" if view.region < regions else "nothing", Output("result", place), tensors[place])
-        for place, view in _views(told, answer.storages)
-        if view not in given.values()  # which is looked at as an argument
-    ]
+    own = {view for place, view in given.items() if id(call.tensors[place]) in written}
+    asked = []
+    for place, view in _views(told, answer.storages):
+        if view.region < regions and not room.follows(view.region):
+            raise GuestFailed("it returns memory of an argument that it only reads; a result has memory of its own")
+        if view not in own:  # which is looked at as an argument
+            keeps = "anything" if view.region < regions else "nothing"
+            asked.append(found(view, keeps, Output("result", place), tensors[place]))
     after = given.items() if answer.after is None else _views(described(answer.after), answer.storages)
     for place, view in after:
         mine = call.tensors[place]

@@ -315,7 +315,8 @@ class SealedWrapper:
                 _rules.check_written(tape, call, room)
             elif trace is not None:
                 moving.check(trace.laid)
-                _rules.check_writers(tape, call, room, result, lambda: self._inputs(call))
+                counts = bool(self._reads.nbytes)
+                _rules.check_writers(tape, call, room, result, lambda: self._inputs(call), counts=counts)
         if kept:
             self._sealer.repeated += 1
         else:

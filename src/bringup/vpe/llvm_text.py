@@ -45,6 +45,10 @@ class Unit:
         return "\n".join([f"; {self.name}", *self.globals, *declarations, *self.functions, attributes, ""])
 
 
+class TooLong(Exception):
+    """A function has more lines than it may have."""
+
+
 class Function:
     """One LLVM function in the making: appends instructions to the current block."""
 
@@ -57,6 +61,8 @@ class Function:
         self.allocas: list[str] = []
         self.lines: list[str] = []
         self.count = 0
+        self.most: int | None = None
+        """Lines that may be written, where what is written has no other bound."""
         self.current = "entry"
         self.open = True
         self.constants: dict[tuple[str, ...], str] = {}
@@ -69,6 +75,8 @@ class Function:
     def emit(self, text: str) -> str:
         """Append an instruction with a result; returns the result's name."""
         self.count += 1
+        if self.most is not None and len(self.lines) > self.most:
+            raise TooLong(f"more than {self.most:,} lines of code")
         name = f"%t{self.count}"
         self.lines.append(f"  {name} = {text}")
         return name

@@ -22,21 +22,23 @@ _LARGEST_SAVED = 1 << 28
 @contextmanager
 def undone(setup: Any) -> Iterator[None]:
     """Put back every byte of a launch's memory that is stored to in between."""
-    saved = []
+    saved: dict[int, bytes] = {}  # by address, each once, however many arguments lie there
+    shadows: dict[tuple[int, int], tuple[Any, Any]] = {}
     for buffer in setup.buffers:
-        if buffer is not None and buffer.writable and not buffer.freed and buffer.nbytes <= _LARGEST_SAVED:
-            saved.append((buffer.base, ctypes.string_at(buffer.base, buffer.nbytes)))
-    shadows = [
-        (buffer.initialised, buffer.initialised.copy())
-        for buffer in setup.buffers
-        if buffer is not None and buffer.initialised is not None
-    ]
+        if buffer is None:
+            continue
+        known = len(saved.get(buffer.base, b""))
+        if buffer.writable and not buffer.freed and known < buffer.nbytes <= _LARGEST_SAVED:
+            saved[buffer.base] = ctypes.string_at(buffer.base, buffer.nbytes)
+        shadow = buffer.initialised
+        if shadow is not None and (shadow.ctypes.data, shadow.size) not in shadows:
+            shadows[shadow.ctypes.data, shadow.size] = shadow, shadow.copy()
     try:
         yield
     finally:
-        for base, data in saved:
+        for base, data in saved.items():
             ctypes.memmove(base, data, len(data))
-        for array, before in shadows:
+        for array, before in shadows.values():
             array[:] = before
 
 

@@ -81,12 +81,17 @@ def _visit(low: Lowering, op: Op) -> None:
         raise Unsupported(op, "no lowering for this operation")
 
 
+MOST_DUMP_LINES = 200_000
+
+
 def _function(shared: Shared, func: Func, name: str) -> None:
     args = [("ptr", "ctx")]
     if not func.public:
         args += [(REGISTER[value.type.elem], f"p{i}") for i, value in enumerate(func.args)]
         args += [("ptr", f"r{i}") for i in range(len(func.result_types))]
     f = Function(shared.unit, name, "i32", args, internal=not func.public)
+    if shared.dump_site is not None:  # what nobody needed before may be as large as it likes
+        f.most = MOST_DUMP_LINES
     low = Lowering(shared, func, f, _visit)
     low.arena_pointer = f.pointer(f.load64("%ctx", L.ARENA))
     if func.public:
