@@ -361,7 +361,7 @@ ELSEWHERE = "out.set_(self.untyped_storage(), self.storage_offset(), SIZE, STEPS
         ("return out", "never written"),
         (PART, "never written"),
         (ELSEWHERE.replace("SIZE", "[77]").replace("STEPS", "[1]"), "other memory"),
-        (ELSEWHERE.replace("SIZE", "[77, 1]").replace("STEPS", "[1, 1]"), "never written"),
+        (ELSEWHERE.replace("SIZE", "[77, 1]").replace("STEPS", "[1, 1]"), "that it only reads"),
     ],
 )
 def test_what_is_there_for_a_result_is_written(tmp_path: Path, body: str, words: str) -> None:
