@@ -156,7 +156,7 @@ class FirstUse:
 
     def _new_number(self, kind: Any, values: Sequence[Any]) -> bool:
         """Whether the call has numbers that no call of its kind had, and few have had others."""
-        numbers = tuple([value for value in values if type(value) is float])
+        numbers = tuple([value.hex() for value in values if type(value) is float])  # -0.0 is another one than 0.0
         known = self._numbers.setdefault(kind, set()) if numbers else ()
         if not numbers or len(known) >= NUMBERS or numbers in known:
             return False
