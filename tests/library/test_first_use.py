@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -274,7 +275,7 @@ def test_indices_that_name_nothing_are_the_program_s_error() -> None:
 def test_a_part_of_a_large_storage_is_copied_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compared hangs on what a call reaches, and not on what lies beside it."""
     monkeypatch.setattr(_hosted, "LEAST_BYTES", 1 << 16)
-    monkeypatch.setattr(_hosted.os, "sysconf", lambda name: 0)
+    monkeypatch.setattr(_hosted, "free_bytes", lambda: 0)
     library = make_library(tmp_path / "kernels", {"add.out": ADD})
     with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
         data = torch.randn(1 << 18)
@@ -298,3 +299,26 @@ def test_statistics_that_a_schema_does_not_call_written_are() -> None:
         found.extend(_first_use._read(schema, args, {}))
     assert len(before) == 1
     assert _first_use._same(before, after)
+
+
+def test_calls_of_other_threads_are_compared_until_one_is_done() -> None:
+    """A first comparison takes as long as a guest takes to start."""
+    compared, begun, go_on = [], threading.Event(), threading.Event()
+
+    class Owner:
+        def made(self, *arguments: Any) -> tuple[Any, bool]:
+            compared.append(threading.get_ident())
+            begun.set()
+            if len(compared) == 1:
+                go_on.wait(10)
+            return "made", True
+
+    use = _first_use.FirstUse(Owner(), schema_of("relu"))  # type: ignore[arg-type]
+    values = [torch.ones(3)]
+    first = threading.Thread(target=lambda: use(values, lambda: "not compared"))
+    first.start()
+    assert begun.wait(10)
+    assert use(values, lambda: "not compared") == "made"
+    go_on.set()
+    first.join()
+    assert len(compared) == 2

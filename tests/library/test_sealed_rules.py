@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -410,7 +409,7 @@ def test_a_result_is_no_argument_that_is_only_read(tmp_path: Path) -> None:
 def test_a_copy_of_what_is_too_large_to_ask_of_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = make_library(tmp_path / "kernels", {"relu": RELU.replace("BODY", COPIED)})
     monkeypatch.setattr(_hosted, "LEAST_BYTES", 0)
-    monkeypatch.setattr(os, "sysconf", lambda name: 8)
+    monkeypatch.setattr(_hosted, "free_bytes", lambda: 64)
     enabled = bringup.enable(library, device="vpe:permissive", sealed=True)
     with enabled, pytest.raises(KernelFailed, match="cannot be asked"):
         torch.relu(torch.rand(77).to("vpe"))

@@ -143,25 +143,21 @@ class FirstUse:
             self._numbers.clear()
         self._uses[kind] += 1
         uses = self._uses[kind]
-        if self._new_number(kind, values) or uses >= self._next.get(kind, 1):
-            self._next[kind] = uses + 1 + int(self._chance.uniform(0, 2) * min(uses, SELDOM))
-            done = False
-            try:
-                result, done = self._owner.made(self._schema, values, compute, seed)
-            finally:
-                if not done:  # nothing was compared, or it was wrong: who goes on all the same is told again
-                    self._next[kind] = uses + 1
+        numbers = tuple([value.hex() for value in values if type(value) is float])  # -0.0 is another one than 0.0
+        known = self._numbers.setdefault(kind, set())
+        new = bool(numbers) and len(known) < NUMBERS and numbers not in known
+        if new or uses >= self._next.get(kind, 1):
+            # What comes next is decided once it is done: until then other threads' calls are compared as well. Where
+            # nothing was compared, or it was wrong, who goes on all the same is told again.
+            result, done = self._owner.made(self._schema, values, compute, seed)
+            if done:
+                self._next[kind] = uses + 1 + int(self._chance.uniform(0, 2) * min(uses, SELDOM))
+                if new:
+                    known.add(numbers)
+            else:
+                self._next[kind] = uses + 1
             return result
         return compute()
-
-    def _new_number(self, kind: Any, values: Sequence[Any]) -> bool:
-        """Whether the call has numbers that no call of its kind had, and few have had others."""
-        numbers = tuple([value.hex() for value in values if type(value) is float])  # -0.0 is another one than 0.0
-        known = self._numbers.setdefault(kind, set()) if numbers else ()
-        if not numbers or len(known) >= NUMBERS or numbers in known:
-            return False
-        self._numbers[kind].add(numbers)
-        return True
 
 
 def _unasked(schema: Schema, values: Sequence[Any]) -> frozenset[int]:

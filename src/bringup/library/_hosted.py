@@ -34,10 +34,20 @@ def hosted(values: Sequence[Any], share: float = SHARE, *, whole: bool = False) 
     """
     reached = _reached(values, whole=whole)
     nbytes = sum(end - begin for _, begin, end in reached.values())
-    if nbytes > LEAST_BYTES and nbytes > share * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+    if nbytes > LEAST_BYTES and nbytes > share * free_bytes():
         return None
     storages = {key: _part(*part) for key, part in reached.items()}
     return [on_host(value, storages) for value in values]
+
+
+def free_bytes() -> int:
+    """Memory that a process may have, caches of files given up."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            found = next(line for line in file if line.startswith("MemAvailable:"))
+        return int(found.split()[1]) << 10
+    except (OSError, StopIteration, ValueError, IndexError):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def parts(values: Sequence[Any], *, whole: bool = False) -> Storages:

@@ -52,9 +52,10 @@ def counted(op: Op, plan: Plan) -> Mapping[Counter, int]:
 def _within(op: Op) -> Iterator[Op]:
     """The operations of an operation's regions, at any depth, without the terminators."""
     for region in op.regions:
-        for one in region.ops[:-1]:
-            yield one
-            yield from _within(one)
+        for block in (region, *region.others.values()):
+            for one in block.ops[:-1]:
+                yield one
+                yield from _within(one)
 
 
 def _box(op: Op, plan: Plan) -> bool:
