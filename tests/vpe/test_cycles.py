@@ -13,7 +13,7 @@ import bringup.vpe as vpe
 from bringup.vpe import launch, state
 from bringup.vpe.layout import Counter
 from bringup.vpe.profile import load_profile
-from bringup.vpe.work import SCALE, Budget, launch_work, scratch_work, weights
+from bringup.vpe.work import SCALE, Budget, launch_work, weights
 
 pytestmark = pytest.mark.usefixtures("pe64")
 LIMIT = 2_000_000
@@ -248,7 +248,7 @@ def test_the_limit_is_what_the_counters_say() -> None:
 
     call()
     stats = state.last_launches(1)[0]
-    begins = launch_work(stats.profile) + scratch_work(stats.scratch_bytes)
+    begins = launch_work(stats.profile, stats.scratch_bytes)
     parts = begins + int((stats.per_pe * weights(stats.profile)).sum())
     assert stats.limit_cycles == parts // SCALE
     with vpe.launch_mode(cycles=-(-parts // SCALE)):

@@ -11,6 +11,8 @@ import mmap
 GUARD = 16 << 20
 """Bytes before and behind that nobody may touch: no memory is taken for them."""
 ALIGNMENT = 64
+MOST_SCRATCH = 256 << 20
+"""Bytes of one program's local memory as the simulator lays it out: it is wiped before each launch, and kept."""
 _ACCESSIBLE = mmap.PROT_READ | mmap.PROT_WRITE
 
 

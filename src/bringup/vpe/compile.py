@@ -7,6 +7,7 @@ from typing import Any
 
 from bringup.vpe import state
 from bringup.vpe.addressing import check_addressing
+from bringup.vpe.arena import MOST_SCRATCH
 from bringup.vpe.errors import VpeCompileError
 from bringup.vpe.kernel import pack
 from bringup.vpe.lower.evaluate import Unsupported
@@ -15,9 +16,6 @@ from bringup.vpe.lower.kernel import lower
 from bringup.vpe.parse import ParseError, parse
 from bringup.vpe.shapes import check_shapes
 from bringup.vpe.verify import Problem, check, report
-
-MOST_SCRATCH = 256 << 20
-"""Bytes of one program's local memory as the simulator lays it out: it is wiped before each launch, and kept."""
 
 
 def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:

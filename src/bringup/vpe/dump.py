@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from bringup.vpe import layout as L
 from bringup.vpe import memory, sources, state
+from bringup.vpe.arena import MOST_SCRATCH
 from bringup.vpe.errors import VpeFault
 from bringup.vpe.ir import Frame, Op, Value
 from bringup.vpe.kernel import LoadedKernel, load_for_dump
@@ -34,7 +35,7 @@ from bringup.vpe.work import SCALE
 
 FORMAT = 1
 _SHOWN_PART = 8
-MOST_DUMPED = MOST_SCRATCH = 256 << 20  # bytes of variables in scope, and of the program that writes them
+MOST_DUMPED = 256 << 20  # bytes of variables in scope
 _EDGE = 8
 """Elements shown at each end of a tensor."""
 

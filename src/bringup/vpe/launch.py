@@ -26,7 +26,7 @@ from bringup.vpe.profile_vocabulary import DTYPES
 from bringup.vpe.rounding import as_the_chip, while_a_kernel_runs
 from bringup.vpe.signature import Signature
 from bringup.vpe.stats import LaunchStats
-from bringup.vpe.work import Budget, launch_work, scratch_work
+from bringup.vpe.work import Budget, launch_work
 
 _WORTH_THREADS = 150e-6
 """Seconds of work above which a launch is spread over threads."""
@@ -239,7 +239,7 @@ def run(
     if budget is None and mode.cycles is not None:
         budget = Budget(mode.cycles, "launch")
     if budget is not None:
-        budget.take(launch_work(profile) + scratch_work(kernel.arena_bytes))
+        budget.take(launch_work(profile, kernel.arena_bytes))
     if programs == 0:
         state.record(
             LaunchStats(

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bringup.vpe.layout import Counter
-from bringup.vpe.work import DOT, SCALE, STREAMS_IN_FLIGHT, VECTOR, launch_work, scratch_work, weights
+from bringup.vpe.work import DOT, SCALE, STREAMS_IN_FLIGHT, VECTOR, launch_work, weights
 
 UNITS = ("vector", "special", "dot")
 """The units of a PE, one at a time at work."""
@@ -87,7 +87,7 @@ class LaunchStats:
     def limit_cycles(self) -> int:
         """Cycles of all PEs together as a limit of cycles counts them (see `work`)."""
         parts = int((self.per_pe.sum(axis=0) * weights(self.profile)).sum()) if self.programs else 0
-        return (launch_work(self.profile) + scratch_work(self.scratch_bytes) + parts) // SCALE
+        return (launch_work(self.profile, self.scratch_bytes) + parts) // SCALE
 
     @property
     def bound(self) -> str:

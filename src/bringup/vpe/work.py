@@ -6,9 +6,9 @@ in the middle of a program and is the same on every host, however many threads r
     cycles = launches * launch + programs * program_cycles + atomics * atomic_cycles
              + transactions * granularity / dma_bytes_per_cycle_pe + requests * dma_latency_cycles / streams
              + vector + special + dot + turns of loops * TURN_CYCLES + local bytes / LOCAL_BYTES_PER_CYCLE
-             + steps of scalar operations * SCALAR_CYCLES
+             + steps of scalar operations * SCALAR_CYCLES + launches * scratch bytes / LOCAL_BYTES_PER_CYCLE
 
-The first terms are those of the modelled time (`stats`), where the units of a PE overlap. The last three cost no
+The first terms are those of the modelled time (`stats`), where the units of a PE overlap. The last four cost no
 modelled time; they see to it that a loop which computes nothing ends, too.
 
 Native code: `i64 vpe_work(ptr ctx)` gives the work counted so far for the current PE, in parts of a cycle (`SCALE`);
@@ -74,15 +74,10 @@ def weights(profile: Any) -> npt.NDArray[np.int64]:
     return found
 
 
-def launch_work(profile: Any) -> int:
-    """What a launch costs before its first program, in parts of a cycle."""
+def launch_work(profile: Any, scratch_bytes: int = 0) -> int:
+    """What a launch costs before its first program, in parts of a cycle; `scratch_bytes` of a program are wiped."""
     cycles: float = profile.cost.launch_us * profile.cost.clock_ghz * 1e3
-    return round(cycles * SCALE)
-
-
-def scratch_work(nbytes: int) -> int:
-    """What it costs to wipe a program's local memory before a launch, in parts of a cycle."""
-    return nbytes * SCALE // LOCAL_BYTES_PER_CYCLE
+    return round(cycles * SCALE) + scratch_bytes * SCALE // LOCAL_BYTES_PER_CYCLE
 
 
 @dataclass
