@@ -47,9 +47,9 @@ def stays(inputs: CaseInputs, number: int, output: Output, elements: torch.Tenso
         counts: whether whole numbers may say sizes of the result: then they are small.
 
     The reference is asked with other values in the argument, and in whatever else is data: an addition leaves what a
-    zero is added to, and no zero is drawn. Indices and masks stay, which PyTorch takes no fractions for. Where it
-    refuses all other values, it is asked with its own in other places. True where it refuses these, too; not of a
-    polynomial of any degree, and other values may be of one that takes hours.
+    zero is added to, and few of those that are drawn are zeros. Indices and masks stay, which PyTorch takes no
+    fractions for. Where it refuses all other values, it is asked with its own in other places. True where it refuses
+    these, too; not of a polynomial of any degree, and other values may be of one that takes hours.
     """
     if inputs.standard is not None and inputs.standard.rule.degree:
         return False

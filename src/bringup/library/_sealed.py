@@ -307,16 +307,17 @@ class SealedWrapper:
             result = call.finished(tape, room)
             if tape.readings and not self._reads.arguments:
                 self._check_readings(tape, result, call.given)
-            if not (kept or tape.readings) and self._reads.nbytes:
-                inputs = self._inputs(call)
-                if inputs is None or not decided(inputs, result):
-                    raise GuestFailed(UNDECIDED if inputs is not None else UNASKED)
+            inputs = functools.cache(lambda: self._inputs(call))
+            counts = bool(self._reads.nbytes)
+            if counts and not (kept or tape.readings):
+                found = inputs()
+                if found is None or not decided(found, result):
+                    raise GuestFailed(UNDECIDED if found is not None else UNASKED)
             if kept:
                 _rules.check_written(tape, call, room)
             elif trace is not None:
                 moving.check(trace.laid)
-                counts = bool(self._reads.nbytes)
-                _rules.check_writers(tape, call, room, result, lambda: self._inputs(call), counts=counts)
+                _rules.check_writers(tape, call, room, result, inputs, counts=counts)
         if kept:
             self._sealer.repeated += 1
         else:
