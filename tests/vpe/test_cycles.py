@@ -8,10 +8,12 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 import bringup.vpe as vpe
 from bringup.vpe import launch, state
 from bringup.vpe.layout import Counter
+from bringup.vpe.lower.evaluate import Eval
 from bringup.vpe.profile import load_profile
 from bringup.vpe.work import SCALE, Budget, launch_work, weights
 
@@ -100,6 +102,24 @@ def kernel_remainders(x, turns, MANY: tl.constexpr):
 
 
 @triton.jit
+def kernel_permutes(x):
+    i = tl.arange(0, 1024)
+    value = tl.reshape(tl.load(x + i), [4, 4, 4, 4, 4])
+    for _ in tl.static_range(0, 2):
+        value = value * 3 + tl.permute(value, (1, 0, 2, 3, 4))
+        value = value * 3 + tl.permute(value, (0, 2, 1, 3, 4))
+        value = value * 3 + tl.permute(value, (0, 1, 3, 2, 4))
+        value = value * 3 + tl.permute(value, (0, 1, 2, 4, 3))
+    tl.store(x + i, tl.reshape(value, [1024]))
+
+
+@triton.jit
+def kernel_special(x, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x + i, libdevice.lgamma(tl.load(x + i)))
+
+
+@triton.jit
 def kernel_writes_nothing(x, n, B: tl.constexpr, ADDS: tl.constexpr):
     i = tl.arange(0, B) * 7 % 64
     turn = tl.load(x)
@@ -182,6 +202,26 @@ def test_scalars_count() -> None:
     dump = stopped(lambda: kernel_remainders[(1,)](x, turns, MANY=100))
     assert dump["kind"] == "cycles"
     assert state.last_launches(1)[0].totals["turns"] < turns / 1000
+
+
+def test_what_is_used_in_many_orders_is_not_computed_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
+    define = Eval.define
+    monkeypatch.setattr(Eval, "define", lambda *args: done.append(1) or define(*args))
+    x = ints(*range(1024), size=1024)
+    value = x.reshape([4] * 5).clone()
+    for _ in range(2):
+        for axis in range(4):
+            value = value * 3 + value.transpose(axis, axis + 1)
+    kernel_permutes[(1,)](x)
+    assert torch.equal(x, value.reshape(-1))
+    assert 24 <= len(done) < 150  # 24 operations; in each order anew 489
+
+
+def test_functions_of_c_count_for_each_element() -> None:
+    x = torch.ones(256, dtype=torch.float32)
+    kernel_special[(1,)](x, B=256)
+    assert 256 <= state.last_launches(1)[0].totals["scalar"] < 2 * 256
 
 
 @pytest.mark.parametrize("adds", [False, True])

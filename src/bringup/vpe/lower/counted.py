@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from bringup.vpe.ir import Op
 from bringup.vpe.layout import Counter
-from bringup.vpe.libdevice import steps_of
+from bringup.vpe.libdevice import UnknownMathFunction, lookup, steps_of
 from bringup.vpe.lower.elementwise import CANONICAL, ELEMENTWISE, SPECIAL
 from bringup.vpe.lower.plan import Plan
 
@@ -16,6 +16,8 @@ _COMBINE = {"tt.reduce", "tt.scan", "tt.map_elementwise"}
 _BY_OPERAND = {"tt.reduce", "tt.scan", "arith.cmpf", "arith.cmpi"}
 """Operations whose operand says how wide the elements are that are worked on."""
 _VECTOR = {1: Counter.VECTOR_8, 2: Counter.VECTOR_16, 4: Counter.VECTOR_32, 8: Counter.VECTOR_64}
+_REGISTER = {"f16": "f32", "bf16": "f32"}
+"""What elements are computed in that have no functions of their own."""
 SCALAR_SPECIAL = 32
 """Steps of the scalar unit that a function or a division takes; chosen: what the simulator's libm takes."""
 
@@ -39,11 +41,13 @@ def counted(op: Op, plan: Plan) -> Mapping[Counter, int]:
         plain = sum(one.name not in SPECIAL for one in done)
         if special:
             found[Counter.SPECIAL] += type_.numel * special
+            found[Counter.SCALAR] += type_.numel * sum(map(_one_by_one, done))
         if plain or not special:
             found[_VECTOR[type_.bytes]] += type_.numel * max(plain, 1)
     elif op.name in SPECIAL:
         if plan.affine.of(op.result) is None:
             found[Counter.SPECIAL] += type_.numel * _steps(op)
+            found[Counter.SCALAR] += type_.numel * _one_by_one(op)
     elif op.name in ELEMENTWISE and plan.affine.of(op.result) is None and not _box(op, plan):
         found[_VECTOR[type_.bytes]] += type_.numel
     return found
@@ -69,3 +73,14 @@ def _box(op: Op, plan: Plan) -> bool:
 
 def _steps(op: Op) -> int:
     return steps_of(op.attrs["symbol"].strip('"') if op.name == "tt.extern_elementwise" else op.name)
+
+
+def _one_by_one(op: Op) -> bool:
+    """Whether the simulator calls a function of C for each element, which takes it as long as some twenty lanes."""
+    if op.name not in SPECIAL:
+        return False
+    symbol = op.attrs["symbol"].strip('"') if op.name == "tt.extern_elementwise" else op.name
+    try:
+        return not lookup(symbol, tuple(_REGISTER.get(x.type.elem, x.type.elem) for x in op.operands)).vectorises
+    except UnknownMathFunction:  # an operation of the language: `arith.divf`
+        return False

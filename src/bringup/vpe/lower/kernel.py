@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bringup.vpe import layout as L
 from bringup.vpe.ir import Func, Module, Op, Type, Value
 from bringup.vpe.llvm_text import Function, Unit
-from bringup.vpe.lower import access, collective, control, scaled
+from bringup.vpe.lower import access, branches, collective, control, scaled
 from bringup.vpe.lower.core import Lowering, Shared
 from bringup.vpe.lower.elementwise import ELEMENTWISE, apply
 from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported, zero_text
@@ -105,7 +105,7 @@ def _function(shared: Shared, func: Func, name: str) -> None:
         low.block(func.blocks[0])
         _return(low, func.blocks[0].ops[-1])
     else:
-        _graph(low, func)
+        branches.graph(low, func, _return)
     f.label("fault")
     f.ret("i32 1")
     f.finish()
@@ -126,58 +126,6 @@ def _return(low: Lowering, op: Op) -> None:
         found = low.scalar(value)
         low.f.do(f"store {REGISTER[found.elem]} {found.name}, ptr %r{position}")
     low.f.ret("i32 0")
-
-
-def _graph(low: Lowering, func: Func) -> None:
-    """Blocks with branches, as an early `return` in a kernel makes them; block arguments go through slots.
-
-    Triton's front end makes no loops of these; a text may. A branch back is a turn of one.
-    """
-    f = low.f
-    labels = {block.label: f.new_label("bb") for block in func.blocks if block.label}
-    slots: dict[Value, str] = {}
-    for block in func.blocks:
-        for value in block.args:
-            if value.type.is_tensor:
-                low.buffers[value] = low.arena.take(value.type.nbytes)
-            else:
-                slots[value] = f.alloca(REGISTER[value.type.elem])
-    targets = {block.label: block for block in func.blocks}
-    places = {block.label: place for place, block in enumerate(func.blocks)}
-
-    def hand_over(end: Op, label: str, values: list[Value]) -> None:
-        if places[label] <= places[block.label]:
-            low.turn(end, 0)
-        for arg, value in zip(targets[label].args, values, strict=True):
-            if arg in slots:
-                found = low.scalar(value)
-                f.do(f"store {REGISTER[found.elem]} {found.name}, ptr {slots[arg]}")
-            else:
-                low.put(value, low.address(low.buffers[arg]))
-
-    for block in func.blocks:
-        if block.label:
-            f.label(labels[block.label])
-        for value in block.args:
-            if value in slots:
-                low.scalars[value] = V(f.emit(f"load {REGISTER[value.type.elem]}, ptr {slots[value]}"), value.type.elem)
-        low.scope.extend(block.args)
-        low.block(block)
-        end = block.ops[-1]
-        if end.name == "tt.return":
-            _return(low, end)
-        elif end.name == "cf.br":
-            hand_over(end, *end.successors[0])
-            f.br(labels[end.successors[0][0]])
-        elif end.name == "cf.cond_br":
-            sides = [f.new_label("side") for _ in end.successors]
-            f.cond(low.scalar(end.operands[0]).name, *sides)
-            for side, (label, values) in zip(sides, end.successors, strict=True):
-                f.label(side)
-                hand_over(end, label, values)
-                f.br(labels[label])
-        else:
-            raise Unsupported(end, "no lowering for this terminator")
 
 
 def lower(

@@ -36,7 +36,7 @@ SINKS = {
     "cf.cond_br",
     "tt.unsplat",
 }
-_SPECIAL_COST, _MAX_DEPTH = 20, 40
+_SPECIAL_COST, _MAX_DEPTH, _PERMUTED_COST = 20, 40, 4
 
 
 def inline_reduce(op: Op) -> bool:
@@ -158,6 +158,9 @@ class Plan:
                     self._need(value)
         elif name == "tt.gather":
             self._need(op.operands[0])
+        elif name == "tt.trans":
+            if self._cost.get(op.operands[0], 0) > _PERMUTED_COST:  # or it is computed for each order of its index
+                self._need(op.operands[0])
         elif (
             name == "tt.reshape"
             and not flat_reshape(op)

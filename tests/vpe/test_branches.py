@@ -1,0 +1,73 @@
+"""Texts with branches of their own, which Triton's front end makes no loops of."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+import bringup.vpe as vpe
+from bringup.vpe import kernel, launch, memory, state
+from bringup.vpe.compile import compile_ttir
+from bringup.vpe.work import Budget
+
+EXCHANGE = """
+module {
+  tt.func public @k(%out: !tt.ptr<i32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %low = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %high = tt.make_range {end = 32 : i32, start = 16 : i32} : tensor<16xi32>
+    cf.br ^bb1(%c0, %low, %high : i32, tensor<16xi32>, tensor<16xi32>)
+  ^bb1(%i: i32, %a: tensor<16xi32>, %b: tensor<16xi32>):
+    %next = arith.addi %i, %c1 : i32
+    %more = arith.cmpi slt, %next, %n : i32
+    cf.cond_br %more, ^bb1(%next, %b, %a : i32, tensor<16xi32>, tensor<16xi32>), ^bb2
+  ^bb2:
+    %p = tt.splat %out : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>>
+    %at = tt.addptr %p, %low : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+    tt.store %at, %a : tensor<16x!tt.ptr<i32>>
+    %at2 = tt.addptr %p, %high : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+    tt.store %at2, %b : tensor<16x!tt.ptr<i32>>
+    tt.return
+  }
+}
+"""
+
+
+def test_a_branch_hands_over_all_its_blocks_at_once() -> None:
+    chip = state.profile_named("pe64")
+    options = SimpleNamespace(arch=chip.name, profile=chip.digest, enable_scatter_stores=False)
+    data, name, _ = compile_ttir(EXCHANGE, options)
+    loaded = kernel.load(name, data)
+    for turns in (1, 2, 3, 4):
+        out = torch.zeros(32, dtype=torch.int32)
+        packed = np.array([out.data_ptr(), turns], np.int64)
+        named = SimpleNamespace(name="k", constants={}, profile=chip)
+        buffers = [memory.Buffer(out.data_ptr(), 128, "out")]
+        launch.run(loaded, chip, (1, 1, 1), named, packed, buffers, Budget(10_000_000, "call"), 1)
+        blocks = torch.arange(32, dtype=torch.int32).split(16)
+        assert torch.equal(out, torch.cat(blocks if turns % 2 else blocks[::-1]))
+
+
+@triton.jit
+def kernel_returns_early(x, n):
+    if n > 5:
+        first = tl.load(x)
+        tl.store(x, first * 2)
+        return
+    found = tl.load(x + n)
+    tl.store(x + 100_000 + found, found)
+
+
+@pytest.mark.usefixtures("pe64")
+def test_a_dump_behind_an_early_return_has_its_variables() -> None:
+    x = torch.arange(8, dtype=torch.int32)
+    with pytest.raises(vpe.VpeFault) as caught:
+        kernel_returns_early[(1,)](x, 3)
+    assert {one["name"]: one["value"] for one in caught.value.dump["variables"]}.keys() >= {"n", "found"}
+    assert [one["value"] for one in caught.value.dump["variables"] if one["name"] == "found"] == [3]
