@@ -123,7 +123,8 @@ def wrapper(input, other, *, alpha=1):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     most = torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max
     least = -most if dtype.is_floating_point or dtype == torch.uint8 else torch.iinfo(dtype).min
-    if abs(alpha) != math.inf and (alpha > most or alpha < least):
+    # other + (-alpha) * input: it is minus alpha that has to fit
+    if abs(alpha) != math.inf and (-alpha > most or -alpha < least):
         raise RuntimeError(f"rsub: alpha={alpha} overflows {dtype}")
     tensors = [input] if b_number else [other, input]
     shape = list(torch.broadcast_shapes(*[tuple(x.shape) for x in tensors]))

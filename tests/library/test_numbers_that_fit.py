@@ -73,3 +73,20 @@ def test_numbers_that_take_part_in_promotion_are_not_refused(on: Any) -> None:
     for made in (lambda p: ones(p, 2) == 1e20, lambda p: ones(p, 2) * 1e20, lambda p: ones(p, 2).clamp(max=1e20)):
         torch.testing.assert_close(made("vpe").cpu(), made("cpu"))
     assert torch.addmm(ones("vpe", 1, 1).float(), ones("vpe", 1, 1).float(), ones("vpe", 1, 1).float(), alpha=1e20) > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int32])
+@pytest.mark.parametrize("function", [torch.sub, torch.rsub], ids=["sub", "rsub"])
+def test_a_difference_adds_minus_alpha_times(
+    on: Any, function: Callable[..., torch.Tensor], dtype: torch.dtype
+) -> None:
+    known = torch.iinfo(dtype)
+    for alpha in (known.max, known.max + 1, known.max + 2, known.min - 1, known.min, -known.max):
+        found = []
+        for place in ("cpu", "vpe"):
+            try:
+                made = [torch.tensor([1, 2, 5], dtype=dtype).to(place) for _ in range(2)]
+                found.append(function(*made, alpha=alpha).cpu().tolist())
+            except RuntimeError as error:
+                found.append(str(error).splitlines()[0])
+        assert found[0] == found[1], alpha

@@ -11,6 +11,7 @@ from bringup.library.schemas import Schema
 
 # What these parameters are called says what becomes of them; other numbers (`other`, `min`) take part in promotion.
 CONVERTED = frozenset({"alpha", "beta", "value", "exponent", "start", "end", "step"})
+_NEGATED = ("sub", "sub_", "subtract", "subtract_", "rsub")  # PyTorch adds minus `alpha` times the other tensor
 _RANGES = ("arange", "range")  # computed in int64, whatever the integers of the result are
 
 
@@ -22,7 +23,8 @@ class Fitting:
         self.positions = tuple(
             i for i, p in enumerate(schema.parameters) if p.name in CONVERTED and "number" in p.type and not p.written
         )
-        self._wide = schema.name.partition(".")[0] in _RANGES
+        name = schema.name.partition(".")[0]
+        self._wide, self._negated = name in _RANGES, name in _NEGATED
 
     def dtype(self, result: torch.dtype | None) -> torch.dtype | None:
         """Return the integers that numbers become where results have a dtype; None where nothing is to be checked."""
@@ -38,5 +40,9 @@ class Fitting:
         for position in self.positions:
             value = values[position]
             # A comparison with NaN is False. PyTorch decides on what is outside: uint8 takes -1.
-            if type(value) in (int, float) and not known.min <= value <= known.max:
+            if type(value) not in (int, float):
+                continue
+            if self._negated:
+                value = -value
+            if not known.min <= value <= known.max:
                 torch.empty((), dtype=dtype, device="cpu").fill_(value)
