@@ -83,7 +83,7 @@ def _reduce_columns(low: Lowering, op: Op, shape: tuple[int, ...], axis: int) ->
         for slot, value in zip(slots, first, strict=True):
             f.do(f"store {lanes.type(value.elem, True)} {value.name}, ptr {slot}")
         with f.loop(count - 1) as counter:
-            position = Idx(f.emit(f"add nuw nsw i64 {counter}, 1"))
+            position = Idx(low.index(f"add nuw nsw i64 {counter}, 1", count - 1))
             current = [
                 V(f.emit(f"load {lanes.type(value.elem, True)}, ptr {slot}"), value.elem, evaluation.w > 1)
                 for slot, value in zip(slots, first, strict=True)
@@ -139,7 +139,7 @@ def _reduce_rows(low: Lowering, op: Op, shape: tuple[int, ...], axis: int) -> No
         if count > w * parts:
             with f.loop(count - w * parts, w * parts) as counter:
                 for part in range(parts):
-                    place = f.emit(f"add nuw nsw i64 {counter}, {w * (parts + part)}")
+                    place = low.index(f"add nuw nsw i64 {counter}, {w * (parts + part)}", count - w * (parts - part))
                     combined = evaluation.region(op.regions[0], [*current(part), *at(place)])
                     for slot, value, (_, type_) in zip(slots[part], combined, kinds, strict=True):
                         f.do(f"store {type_} {lanes.splat(value).name}, ptr {slot}")
@@ -199,7 +199,7 @@ def scan(low: Lowering, op: Op) -> None:
             f.do(f"store {lanes.type(value.elem, True)} {value.name}, ptr {slot}")
         with f.loop(count - 1) as counter:
             text = f"sub nuw nsw i64 {count - 2}, {counter}" if reverse else f"add nuw nsw i64 {counter}, 1"
-            position = Idx(f.emit(text))
+            position = Idx(low.index(text, count - 1))
             current = [
                 V(f.emit(f"load {lanes.type(value.elem, True)}, ptr {slot}"), value.elem, evaluation.w > 1)
                 for slot, value in zip(slots, first, strict=True)

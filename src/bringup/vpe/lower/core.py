@@ -104,6 +104,8 @@ class Lowering:
         """The row that counters go to here, where the kernel counts by line; None is not known."""
         self.starts: dict[Value, str] = {}
         """Loop-carried walks: synthetic scalar -> SSA i64."""
+        self.last: dict[str, int] = {}
+        """Scalar parts of indices -> the greatest that each can be: what reads a buffer checks it against its size."""
 
     # scalars and affine starts
 
@@ -205,6 +207,12 @@ class Lowering:
 
     # loops over tensors
 
+    def index(self, text: str, last: int) -> str:
+        """Emit the scalar part of an index; `last`: the greatest that it can be."""
+        name = self.f.emit(text)
+        self.last[name] = last
+        return name
+
     def each(
         self, shape: tuple[int, ...], body: Callable[[Eval, tuple[Idx, ...], str], None], width: int = WIDTH
     ) -> None:
@@ -255,7 +263,9 @@ class Lowering:
             body(Eval(self, w), tuple(index), linear)
             return
         d = loops[0]
-        with self.f.loop(shape[d], step if d == split else 1) as counter:
+        stride = step if d == split else 1
+        with self.f.loop(shape[d], stride) as counter:
+            self.last[counter] = (shape[d] - 1) // stride * stride
             inner = list(index)
             inner[d] = Idx(counter, index[d].lanes)
             self._nest(shape, w, inner, loops[1:], split, step, body)
@@ -272,7 +282,8 @@ class Lowering:
                 if d in loops:
                     shift = stride.bit_length() - 1
                     shifted = self.f.emit(f"lshr i64 {counter}, {shift}") if shift else counter
-                    base = self.f.emit(f"and i64 {shifted}, {shape[d] - 1}")
+                    covered = max(index[d].lanes or (0,)) + 1
+                    base = self.index(f"and i64 {shifted}, {shape[d] - 1}", shape[d] - covered)
                     inner[d] = Idx(base, index[d].lanes)
                     evaluation.digits[base] = (counter, shift, shape[d])
                 stride *= shape[d]

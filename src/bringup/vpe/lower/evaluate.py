@@ -218,6 +218,9 @@ class Eval:
                 run = None
 
         for size, idx in zip(reversed(shape), reversed(index), strict=True):
+            last = idx.base if isinstance(idx.base, int) else self.low.last[idx.base]
+            if size > 1 and last + max(idx.lanes or (0,)) >= size:
+                raise AssertionError(f"an index goes up to {last} + {max(idx.lanes or (0,))}, and the axis has {size}")
             if size > 1:
                 if idx.lanes is not None:
                     pattern = [a + stride * b for a, b in zip(pattern, idx.lanes, strict=True)]
@@ -349,13 +352,14 @@ class Eval:
 
     def _neighbour(self, idx: Idx, pack: int, number: int) -> Idx:
         """Index of element `number` of the pack that an element is in."""
-        if idx.lanes is not None:
-            # steps of a loop over lanes are multiples of 16, or the whole axis
+        # The scalar part is a multiple of how many elements the lanes go through.
+        if idx.lanes is not None and pack <= max(idx.lanes) + 1:
             return Idx(idx.base, tuple(lane // pack * pack + number for lane in idx.lanes))
         if isinstance(idx.base, int):
-            return Idx(idx.base // pack * pack + number, None)
+            return Idx(idx.base // pack * pack + number)
         start = self.low.f.emit(f"and i64 {idx.base}, {-pack}")
-        return Idx(self.low.f.emit(f"or i64 {start}, {number}"), None)
+        last = (self.low.last[idx.base] + max(idx.lanes or (0,))) // pack * pack + number
+        return Idx(self.low.index(f"or i64 {start}, {number}", last))
 
     # combine regions
 

@@ -73,7 +73,8 @@ def _widen(
         lanes = evaluation.lanes
         if kind == "e2m1":
             at = index[pair_axis].base
-            byte = evaluation.value(matrix, _at(index, pair_axis, f.emit(f"lshr i64 {at}, 1")))
+            pair = low.index(f"lshr i64 {at}, 1", shape[pair_axis] // 2 - 1)
+            byte = evaluation.value(matrix, _at(index, pair_axis, pair))
             shift = f.emit(f"shl i64 {f.emit(f'and i64 {at}, 1')}, 2")
             wide = f.emit(f"zext i8 {byte.name} to i64")
             code = f.emit(f"and i64 {f.emit(f'lshr i64 {wide}, {shift}')}, 15")
@@ -82,7 +83,7 @@ def _widen(
         else:
             value = lanes.widen(evaluation.value(matrix, index))
         if scale is not None:
-            group = f.emit(f"lshr i64 {index[k_axis].base}, {GROUP.bit_length() - 1}")
+            group = low.index(f"lshr i64 {index[k_axis].base}, {GROUP.bit_length() - 1}", shape[k_axis] // GROUP - 1)
             other = index[2 * len(shape) - 3 - k_axis]
             code8 = evaluation.value(scale, (*index[:-2], other, Idx(group)))
             exponent = lanes.cast("zext", lanes.same(code8, "i8"), "i32")
