@@ -21,7 +21,7 @@ def kernel_substitute(a_ptr, x_ptr, batch, n, width, row_step, column_step, ld, 
             y = tl.load(x + k * ld + cols, mask=cmask, other=0.0)
             if not UNIT:
                 y = y / tl.load(a + k * row_step + k * column_step)
-                tl.store(x + k * ld + cols, y, mask=cmask)
+            tl.store(x + k * ld + cols, y, mask=cmask)
             for r0 in range(low // R * R, high, R):
                 rows = r0 + tl.arange(0, R)
                 rmask = (rows >= low) & (rows < high)

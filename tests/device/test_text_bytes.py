@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
 
-from bringup.device.choices import Said, text_bytes
+from bringup.device.choices import ENDLESS, MOST_BITS, Said, text_bytes
 
 
 def calls(letters: list[int]) -> str:
@@ -95,3 +96,16 @@ def test_a_text_like_an_earlier_one_says_little_more() -> None:
 def test_a_long_text_of_ever_new_words_takes_no_longer_than_its_length() -> None:
     text = lines([f"arith.kind{n} %a" for n in range(20000)])
     assert text_bytes(text) >= 20000 * 10 / 8
+
+
+def test_what_no_call_may_say_is_not_counted_to_its_end() -> None:
+    """Counting takes seconds a megabyte, in the process of whoever calls."""
+    chance = random.Random(3)
+    word = [f"w{chance.randrange(1 << 30)}" for _ in range(1000)]
+    lines = "\n".join(" ".join(chance.choices(word, k=50)) for _ in range(20_000))
+    said = Said()
+    begin = time.process_time()
+    assert said.add(lines) == said.add(lines) == ENDLESS
+    assert said.add(lines.replace("\n", " ")) == ENDLESS
+    assert time.process_time() - begin < 10
+    assert Said().add(lines[:20_000]) < MOST_BITS

@@ -29,6 +29,7 @@ from bringup.device.memory import (
     codes,
     layout_numbers,
     pieces,
+    stretches,
 )
 from bringup.device.wire import CODES, DTYPES, MOST_DIMENSIONS, Descriptor, Malformed, unpack_descriptor
 from bringup.judge import _kernels
@@ -481,6 +482,26 @@ def test_a_copy_says_the_sizes_and_strides_that_do_not_follow() -> None:
         ((2, 2, 2), (11, 7, 5), (9, 3, 2), 9),
     )
     assert [layout_numbers(size, taken, put) for size, taken, put, _ in cases] == [wanted for *_, wanted in cases]
+
+
+@pytest.mark.parametrize(
+    ("size", "taken", "put", "wanted"),
+    [
+        ((4, 8), (8, 1), (8, 1), 1),
+        ((4, 8), (1, 4), (1, 4), 1),
+        ((4, 8), (1, 4), (8, 1), 32),
+        ((4, 8), (16, 1), (8, 1), 4),
+        ((4, 8), (0, 1), (8, 1), 4),
+        ((4, 8), (0, 0), (8, 1), 32),
+        ((2, 4, 8), (8, 16, 1), (32, 8, 1), 8),
+        ((1, 8), (3, 1), (8, 1), 1),
+        ((0, 8), (8, 1), (8, 1), 0),
+    ],
+)
+def test_stretches_of_a_copy_are_neighbours_on_both_sides(
+    size: tuple[int, ...], taken: tuple[int, ...], put: tuple[int, ...], wanted: int
+) -> None:
+    assert stretches(size, taken, put) == wanted
 
 
 def test_pieces_of_a_tensor_are_its_stretches_of_neighbouring_elements() -> None:

@@ -251,11 +251,10 @@ class Bench:
     ) -> Ended:
         header, data = self.device.end([list(s) for s in storages], list(outputs), time.monotonic() + seconds)
         parts = []
-        for size in (*header["sizes"], *header["masks"]):
+        for size in header["sizes"]:
             parts.append(bytes(data[:size]))
             data = data[size:]
-        count = len(header["sizes"])
-        return Ended(header, parts[:count], parts[count:], bytes(data))
+        return Ended(header, parts, bytes(data))
 
     def _deadline(self) -> float:
         return time.monotonic() + ANSWER_SECONDS
@@ -328,7 +327,6 @@ class Ended:
 
     header: dict[str, Any]
     data: list[bytes]
-    masks: list[bytes]
     tape: bytes = b""
 
     @property

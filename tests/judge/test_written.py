@@ -57,7 +57,7 @@ def decided(
     described = [*_codec.descriptions(reply["result"]), *_codec.descriptions(reply["after"])]
     device = {
         "account": {"launches": 1}, "error": None, "wrong": "", "sizes": [len(one) for one in contents],
-        "masks": [0] * len(described), "writers": [{str(by.get(d["t"], INPUT)): 4} for d in described],
+        "given": [True] * len(described), "writers": [{str(by.get(d["t"], INPUT)): 4} for d in described],
     }  # fmt: skip
     return judge.decide(reply, device, memoryview(b"".join(contents)), "")
 
@@ -94,8 +94,12 @@ def test_an_input_that_is_read_keeps_the_bits_of_its_nans() -> None:
     assert (outcome.kind, outcome.guard) == ("wrong", "mutation")
 
 
-def test_in_place_an_element_may_stay_as_it_was() -> None:
-    assert decided(relu_, (torch.tensor([NAN]), torch.tensor([1.0])), {}, {}, {}).kind == "passed"
+def test_in_place_each_element_is_written() -> None:
+    args = (torch.tensor([NAN]), torch.tensor([1.0]))
+    assert decided(relu_, args, {}, {}, {0: LAUNCHED}).kind == "passed"
+    outcome = decided(relu_, args, {}, {}, {})
+    assert (outcome.kind, outcome.guard) == ("cheated", "provenance")
+    assert "as they were" in outcome.summary
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8, torch.bool])

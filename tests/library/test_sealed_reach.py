@@ -187,12 +187,11 @@ def test_parts_of_one_buffer_that_begin_anywhere(tmp_path: Path) -> None:
 
 def test_what_another_thread_writes_into_an_element_meanwhile_stays(tmp_path: Path) -> None:
     """Of an argument that is written in part, only what was changed is taken."""
-    kernel = HARMS.replace("HARM\n", "harm, at, harms = out, 0, False\n").replace(
-        "mask=i < n)\n\n\n@", "mask=i < n // 2)\n\n\n@"
-    )
+    kernel = HARMS.replace("HARM\n", "harm, at, harms = out, 0, False\n")
     library = make_library(tmp_path / "kernels", {"add.out": kernel})
     with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False) as on:
         data = torch.randn(16)
+        data[15] = 0.0  # which changes nothing
         x, whole = data.repeat_interleave(2).to("vpe")[::2], torch.zeros(32).to("vpe")
         record = on.sealer.record
 

@@ -18,6 +18,11 @@ def test_a_copy_costs_a_launch_and_its_bytes_twice() -> None:
     assert two == pytest.approx(2 * one, rel=1e-6)
 
 
+def test_a_copy_across_rows_costs_more_than_one_in_order() -> None:
+    in_order, across = (copy_work(CHIP, 1 << 20, runs) - launch_work(CHIP) for runs in (1, 1 << 20))
+    assert across > 50 * in_order
+
+
 def test_who_copies_for_hours_is_told() -> None:
     budget = Budget(10_000_000)
     said = [budget.spent_by_copies(CHIP, 1 << 20) for _ in range(10_000)]

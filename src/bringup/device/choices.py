@@ -23,6 +23,8 @@ _PART = re.compile(r"\d{1,4000}|[^\d]+")
 KEPT = 256  # different words, kinds or types that are remembered
 FOLLOWERS = 32  # and behind one operation
 MOST_CONTEXTS = 1 << 12
+MOST_BITS = 1 << 19  # that are counted: many times what any call allows, and counting takes time
+ENDLESS = 1 << 40  # bits, where there are more
 WORD_BITS = 10  # of a word of the dialects: an operation, an attribute, a type
 
 Words = tuple[str, ...]
@@ -45,18 +47,22 @@ class Said:
 
     def __init__(self) -> None:
         """Nothing has been said."""
+        self._bits_said = 0
         self._words = _Recent(KEPT)
         self._known = {part: _Recent(KEPT) for part in ("kind", "types")}
         self._followers: dict[object, _Recent] = {}
 
     def add(self, text: str) -> int:
-        """Return the bits that one more text says."""
+        """Return the bits that one more text says; `ENDLESS` once all together say more than `MOST_BITS`."""
         bits = 0
         before: Words = ()
         for kind, types, operands in _operations(text):
             for part, context, one in (("kind", before, kind), ("types", kind, types), ("operands", kind, operands)):
                 if one:
-                    bits += self._bits(part, context, one)
+                    more = self._bits(part, context, one) if len(one) < MOST_BITS else ENDLESS
+                    bits, self._bits_said = bits + more, self._bits_said + more
+            if self._bits_said > MOST_BITS:
+                return ENDLESS
             before = kind
         return bits
 

@@ -36,6 +36,7 @@ from bringup.device.memory import (
     count_codes,
     layout_numbers,
     pieces,
+    stretches,
 )
 from bringup.device.order import PUT, Order, grows
 from bringup.device.seeds import put
@@ -50,7 +51,7 @@ from bringup.device.wire import (
     Malformed,
     unpack_descriptor,
 )  # fmt: skip
-from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
+from bringup.vpe.memory import COPIED, LAUNCHED, SPREAD, UPLOADED
 
 PLACE_BYTES = 16  # that a copy says by where it takes from and puts to
 LAYOUT_BYTES = 8  # that it says by a size or a stride
@@ -63,6 +64,10 @@ MOST_RESULTS = 1 << 30  # bytes of all outputs, repeated elements counted
 _BROUGHT = (
     "the wrapper reads memory into which the host, or a copy of an argument, has put something; what is read lies in a "
     "buffer of its own, which kernels alone write"
+)
+UNFED = (
+    "the wrapper reads what its kernels have computed from nothing but the host's numbers; what decides is in the "
+    "tensors of the call, and no kernel was given them together with what is read"
 )
 _NO_ELEMENT = "which is no element of what it may write; what lies between the elements of a view is the caller's"
 
@@ -269,10 +274,13 @@ class Execution:
             )
         if not is_itself(source, target):
             if self._limits_copies:
-                self.engine.copied(writers.size)  # type: ignore[attr-defined]
+                runs = stretches(source.size, source.stride, target.stride)
+                self.engine.copied(writers.size, runs)  # type: ignore[attr-defined]
             given.copy_(taken)
         if writers.size:
             block.brought = block.brought or origin.brought or origin.owner == "input"
+            block.launched = block.launched or origin.launched
+            block.fed = block.fed or origin.fed
         found = carried(self.lineage, self.order, source, origin, target, block, writers)
         if self.order is not None and self.order.odd:
             raise Broken(COPIES, self.order.odd)
@@ -315,6 +323,8 @@ class Execution:
         self.account.check_read(writers.size, launched, self.allowance)
         if not self.allowance.read_inputs and (block.brought or block.owner == "input"):
             raise Broken(READS, _BROUGHT)
+        if not block.fed and writers.size and any(one.fed for one in self.memory):
+            raise Broken(READS, UNFED)
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
         found = _bytes_of(tensor)
@@ -366,9 +376,11 @@ class Execution:
             odd = self.elements.launched(known, recast=bool(launcher.kernel.facts.get("recast")))
             if odd:
                 raise Broken(COPIES, odd)
-        for block in blocks:
-            if block is not None:
-                block.launched = True
+        if min(grid) > 0:
+            fed = any(block is not None and block.fed for block in blocks)
+            for block in blocks:
+                if block is not None:
+                    block.launched, block.fed = True, block.fed or fed
         account = self.account
         account.launches += 1
         account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))
@@ -397,11 +409,10 @@ class Execution:
 
     def results(
         self, storages: Sequence[Sequence[int]], outputs: Sequence[dict[str, Any]]
-    ) -> tuple[list[bytes], list[dict[str, int]], list[bytes]]:
-        """The bytes of storages, and for each output how many bytes have which writer.
+    ) -> tuple[list[bytes], list[dict[str, int]], list[bool]]:
+        """The bytes of storages; for each output how many bytes have which writer, and whether a kernel was given it.
 
-        The third part says of outputs that hold copies of inputs, or what an argument held that the call may write and
-        no kernel was given, which elements these are, one byte an element.
+        A kernel was also given what was copied from memory that one was given.
         """
         blocks: list[Block | None] = []
         named: set[int] = set()
@@ -413,13 +424,13 @@ class Execution:
             named.add(base)
         data = [b"" if b is None else self.engine.read(b, n) for b, (_, n) in zip(blocks, storages, strict=True)]
         writers: list[dict[str, int]] = []
-        masks: list[bytes] = []
+        given: list[bool] = []
         multiplied = bool(self.lineage) and self.lineage.multiplied(blocks, outputs)
         total = 0
         for output in outputs:
             block, width, size = blocks[output["storage"]], output["width"], tuple(output["size"])
             writers.append({})
-            masks.append(b"")
+            given.append(block is None or block.launched)
             if block is None or 0 in size:
                 continue
             offset, stride = output["offset"] * width, tuple(output["stride"])
@@ -439,11 +450,7 @@ class Execution:
             if multiplied and LAUNCHED | COPIED in counts:
                 counts[SPREAD | COPIED] = counts.get(SPREAD | COPIED, 0) + 1
             writers[-1] = {str(code): count for code, count in counts.items()}
-            left = block.writable and not block.launched
-            kept = {INPUT | COPIED, *([INPUT] if left else [])} & counts.keys()
-            if kept:
-                masks[-1] = np.isin(by & PLAIN, list(kept)).any(axis=-1).astype(np.uint8).tobytes()
-        return data, writers, masks
+        return data, writers, given
 
     def finished_tape(self, storages: Sequence[Sequence[int]], data: Sequence[bytes]) -> bytes:
         """The tape, packed; empty where none was asked for."""

@@ -176,7 +176,7 @@ class Machine:
     ) -> tuple[dict[str, Any], list[bytes]]:
         """Close the call: everything that it asked for is done, its results are taken, its memory is wiped.
 
-        Returns the header for the referee, and the bytes of the storages, of masks and of the tape.
+        Returns the header for the referee, and the bytes of the storages and of the tape.
         """
         self._catch_up()
         self._look_for_launches()
@@ -185,11 +185,11 @@ class Machine:
         execution.look_at_gaps()
         data: list[bytes] = []
         writers: list[dict[str, int]] = []
-        masks: list[bytes] = []
+        given: list[bool] = []
         wrong = ""
         try:
             if execution.error is None:
-                data, writers, masks = execution.results(storages, outputs)
+                data, writers, given = execution.results(storages, outputs)
         except Malformed as error:
             wrong = str(error)
         except (Broken, Fault) as error:
@@ -213,7 +213,7 @@ class Machine:
             "kernels": self.registered,
             "sizes": [len(part) for part in data],
             "writers": writers,
-            "masks": [len(mask) for mask in masks],
+            "given": given,
             "tape": len(tape),
             "wrong": wrong,
             "returned": self.returned,
@@ -222,7 +222,7 @@ class Machine:
         self.in_call, self.registered = False, 0
         self.memory.clear()
         self._open({})
-        return header, [*data, *masks, tape]
+        return header, [*data, tape]
 
     def _look_for_launches(self) -> None:
         """Note a kernel that the call asked for and did not launch: it would only have asked whether it is there."""

@@ -42,7 +42,9 @@ class Block:
     brought: bool = False
     """Whether the host, or a copy of what an input holds, has put something there."""
     launched: bool = False
-    """Whether a kernel was given it: what that has not written it may have left on purpose."""
+    """Whether a kernel was given it, or what was copied there: what none has written may be left on purpose."""
+    fed: bool = False
+    """Whether what it holds may hang on an input: it is one, or a kernel or a copy has brought it together with one."""
     real: Any = None
     """What the engine keeps of it."""
 
@@ -93,6 +95,7 @@ class Memory:
         block = self._add(base, len(data), "input", INPUT)
         if marks is not None:
             block.written_by[...] = marks
+        block.fed = bool(block.written_by.any())
         self.engine.write(block, data)
         block.writable = writable
         return block
@@ -202,6 +205,16 @@ def pieces(size: Sequence[int], stride: Sequence[int]) -> int:
     run = 1
     for step, length in sorted((s, n) for s, n in zip(stride, size, strict=True) if n > 1 and s > 0):
         if step != run:
+            break
+        run *= length
+    return math.prod(size) // run
+
+
+def stretches(size: Sequence[int], taken: Sequence[int], put: Sequence[int]) -> int:
+    """How many runs of elements that are neighbours on both sides a copy from `taken` to `put` strides moves."""
+    run = 1
+    for other, one, length in sorted((p, t, n) for p, t, n in zip(put, taken, size, strict=True) if n > 1):
+        if one != run or other != run:
             break
         run *= length
     return math.prod(size) // run

@@ -19,13 +19,13 @@ from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
 from bringup.judge._comparison import Comparison, Expected, LimitsOf, NamedTensors, untrue
 from bringup.judge._compile_log import headline
-from bringup.judge._decided import UNDECIDED, decided
 from bringup.judge._moves import rearranges, sizes_alone
+from bringup.judge._must_read import UNDECIDED, must_read
 from bringup.judge._near import with_inputs
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
 from bringup.judge._reply import check_sizes
-from bringup.judge._written import same_bits
+from bringup.judge._written import same_bits, written
 from bringup.judge.allowance import allowance_of
 from bringup.judge.readings import Readings
 from bringup.operators import Operator
@@ -158,6 +158,22 @@ class CaseJudge(Comparison):
             return self._name_of(number) in results
         return self.operator.mutates or self._returned(new) or not same_bits(old, new)
 
+    def writes(self, number: int) -> bool:
+        """Whether a right call writes a tensor among the arguments, or would if that held something else."""
+        results = self._results
+        if results and all(_codec.tensors_of(self.kwargs.get(name), name) for name in results):
+            return self._name_of(number) in results
+        _, args, kwargs = self.expected(self.inputs)
+        after = _compare.input_paths(args, kwargs)[number][1]
+        if not same_bits(self.tensors[number][1], after):
+            return True
+        return self._may_write and written(self.inputs, number)
+
+    def is_alias(self, path: str) -> bool:
+        """Whether PyTorch's own result there is an argument, or a view of one: then a copy does no work."""
+        answer, args, kwargs = self.expected(self.inputs)
+        return path in _compare.aliases(_codec.tensors_of(answer, "output"), _compare.input_paths(args, kwargs))
+
     @functools.cached_property
     def _right(self) -> list[torch.Tensor]:
         """The right results; none where the reference refuses, which the comparison then says."""
@@ -249,10 +265,10 @@ class CaseJudge(Comparison):
         if device["wrong"]:
             return cheated("stream", f"the wrapper's result names {device['wrong']}", 0, launches)
         try:
-            storages, masks = _split(device, data)
+            storages = _split(device, data)
             mismatch = self._compare(reply, storages)
             if mismatch is None and "provenance" in self.guards:
-                found = provenance(self, reply, device["writers"], masks)
+                found = provenance(self, reply, device["writers"], device["given"])
                 if found is not None:
                     return replace(found, launches=launches)
         except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
@@ -288,7 +304,7 @@ class CaseJudge(Comparison):
     def _misread(self, device: dict[str, Any]) -> str:
         """Say what was read that is neither a size of the results nor the one flag; "" for nothing."""
         if not device["answers"]:
-            return "" if not self.operator.reads.nbytes or decided(self.inputs, self.answer()) else UNDECIDED
+            return UNDECIDED if must_read(self.operator.name, self.inputs.args, self.inputs.kwargs) else ""
         if self.operator.reads.inputs:
             return ""
         data = [bytes.fromhex(one) for one in device["answers"]]
@@ -346,16 +362,13 @@ def _with_line(stopped: dict[str, Any]) -> str:
     return f"{stopped['text']}{f' (launched at candidate.py:{line})' if line else ''}"
 
 
-def _split(device: dict[str, Any], data: memoryview) -> tuple[list[Any], list[memoryview]]:
-    """The storages of an answer, and the masks of its outputs."""
-    storages, masks = [], []
+def _split(device: dict[str, Any], data: memoryview) -> list[Any]:
+    """The storages of an answer."""
+    storages = []
     for size in device["sizes"]:
         storages.append(_codec.storage_from(data[:size]))
         data = data[size:]
-    for size in device["masks"]:
-        masks.append(data[:size])
-        data = data[size:]
-    return storages, masks
+    return storages
 
 
 def _output(described: dict[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from bringup.judge import _codec
 from bringup.judge._outcome import Outcome, cheated
-from bringup.judge._stays import Output, bits, stays
-from bringup.suites import CaseInputs
+from bringup.operators import Keeps
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
 if TYPE_CHECKING:
@@ -22,13 +19,10 @@ if TYPE_CHECKING:
 GUARD = "provenance"
 UPLOADED_RESULT = "bytes of the result were made on the host and copied to the device"
 MOVED = "bytes of the result were moved there from an argument by copies; no kernel wrote them"
-LEFT = (
-    "elements of the result are an argument's as they were, by a copy or for nobody wrote them; the operator leaves "
-    "them so for some values and not for others: a kernel must find out which, and write all of the result"
-)
-UNASKED = (
-    "no kernel wrote or found out the whole of the result, and whether PyTorch leaves the rest whatever it is cannot "
-    "be asked: the arguments take too much memory, or its own kernel would end the process"
+LEFT = "bytes of an argument that the call is there to write are as they were; a kernel must write all of them"
+ALONE = (
+    "the operator leaves some elements of an argument as they are, and a kernel must find out which; none was given "
+    "this memory"
 )
 PICKED = (
     "a view picks its elements from a larger buffer, or shifts them in it, which is work for a kernel; a result fills "
@@ -38,27 +32,26 @@ MULTIPLIED = "copies have multiplied what a kernel wrote; it must write the whol
 
 
 def provenance(
-    case: CaseJudge, reply: dict[str, Any], writers: list[dict[str, int]], masks: list[memoryview]
+    case: CaseJudge, reply: dict[str, Any], writers: list[dict[str, int]], given: list[bool]
 ) -> Outcome | None:
     """Return what is wrong with where a right answer came from, or None.
 
-    `writers` counts for each output (results, then arguments after the call) the bytes of each code; `masks` mark
-    the elements that no kernel wrote, and that are copies of an input or what an argument held: where there are any.
+    `writers` counts for each output (results, then arguments after the call) the bytes of each code; `given` says of
+    each whether a kernel was given its memory.
     """
     results = _codec.descriptions(reply["result"])
     described = [*results, *_codec.descriptions(reply["after"])]
     names = [path for path, _ in case.tensors_returned]
     names += [f"{path} after the call" for path, _ in case.tensors]
-    values = [tensor for _, tensor in (*case.tensors_returned, *case.tensors_after)]
     for number, (path, by) in enumerate(zip(names[len(results) :], writers[len(results) :], strict=True)):
         # What it held looks like the right result where both are NaN, say.
         if str(INPUT) in by and case.must_write(number):
             return case.wrong(f"{path}: some of it was never written")
-    for place, (path, tensor, one, by, mask) in enumerate(zip(names, values, described, writers, masks, strict=True)):
-        output = Output("result", place) if place < len(results) else Output("argument", place - len(results))
-        if output.kind == "result" and one in described[len(results) :]:
+    for place, (path, one, by, mine) in enumerate(zip(names, described, writers, given, strict=True)):
+        argument = place - len(results) if place >= len(results) else None
+        if argument is None and one in described[len(results) :]:
             continue  # an argument, which is looked at as such
-        found = _one(case, path, tensor, output, {int(code) for code in by}, mask, one["t"] < case.storages)
+        found = _one(case, path, {int(code) for code in by}, mine, one["t"] < case.storages, argument)
         if found is not None:
             return found
     # Without bounds on what may be read the operator speaks of memory: gaps of an argument are its result's.
@@ -89,13 +82,7 @@ def picked(results: Sequence[dict[str, Any]], storages: int) -> int | None:
 
 
 def _one(
-    case: CaseJudge,
-    path: str,
-    tensor: torch.Tensor,
-    output: Output,
-    codes: set[int],
-    mask: memoryview,
-    on_input: bool,
+    case: CaseJudge, path: str, codes: set[int], given: bool, on_input: bool, argument: int | None
 ) -> Outcome | None:
     odd = codes - {LAUNCHED, LAUNCHED | COPIED} - ({INPUT} if on_input else set())
     if 0 in odd:
@@ -103,51 +90,26 @@ def _one(
         return case.wrong(text)
     if odd & {UPLOADED, UPLOADED | COPIED}:
         return cheated(GUARD, f"{path}: {UPLOADED_RESULT}")
-    if odd & {SPREAD, SPREAD | COPIED} and not case.copies_count:
+    if case.copies_count:
+        return None
+    if odd & {SPREAD, SPREAD | COPIED}:
         return cheated(GUARD, f"{path}: {MULTIPLIED}")
-    odd -= {SPREAD, SPREAD | COPIED}
-    if not case.copies_count and len(mask):
-        elements = torch.frombuffer(bytearray(mask), dtype=torch.uint8).bool()
-        arguments = [source for _, source in case.tensors]
-        counts = bool(case.operator.reads.nbytes)
-        said = left_alone(tensor, elements, arguments, output, case.inputs, counts=counts)
-        return cheated(GUARD, f"{path}: {said}") if said else None
-    if odd and not case.copies_count:
-        return cheated(GUARD, f"{path}: {MOVED}")
-    return None
+    left = argument is not None and INPUT in codes and case.writes(argument)
+    if not (left or odd) or case.is_alias(path):
+        return None
+    keeps, empty = case.operator.keeps, any(not tensor.numel() for _, tensor in case.tensors)
+    said = kept(keeps, given or empty, result=bool(odd))
+    return cheated(GUARD, f"{path}: {said}") if said else None
 
 
-def left_alone(
-    tensor: torch.Tensor,
-    elements: torch.Tensor,
-    arguments: Sequence[torch.Tensor],
-    output: Output,
-    inputs: CaseInputs | None,
-    *,
-    counts: bool,
-) -> str:
-    """Say what is wrong with elements of a result (bool[elements]) that no kernel wrote; "" for nothing.
-
-    They must hold what an argument holds in their places, and PyTorch must leave them so whatever it holds.
+def kept(keeps: Keeps, given: bool, *, result: bool) -> str:
+    """Say what is wrong with elements that no kernel wrote, and that are an argument's; "" for nothing.
 
     Args:
-        tensor: the result, on the host.
-        elements: which of its elements.
-        arguments: the tensors of the call before it, depth first.
-        output: which of the call's outputs it is.
-        inputs: the call, of which PyTorch is asked; None where it cannot be.
-        counts: whether sizes of its results may hang on what tensors hold.
+        keeps: what the operator leaves as an argument has it.
+        given: whether a kernel was given the memory, or nothing is to be done, for a tensor has no elements.
+        result: whether they were copied there; else they are what an argument held that may be written.
     """
-    mine = bits(tensor)[elements]
-    found = [
-        number
-        for number, source in enumerate(arguments)
-        if source.numel() == tensor.numel()
-        and source.dtype == tensor.dtype
-        and torch.equal(bits(source)[elements], mine)
-    ]
-    if not found:
-        return MOVED
-    if inputs is None:
-        return UNASKED
-    return "" if any(stays(inputs, number, output, elements, counts=counts) for number in found) else LEFT
+    if keeps == "elements" or (keeps == "arguments" and not result):
+        return "" if given else ALONE
+    return MOVED if result else LEFT

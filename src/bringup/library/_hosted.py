@@ -27,14 +27,14 @@ Storages = dict[int, Part]
 """Copies by the storage that they are of."""
 
 
-def hosted(values: Sequence[Any], share: float = SHARE, *, whole: bool = False) -> list[Any] | None:
+def hosted(values: Sequence[Any], *, whole: bool = False) -> list[Any] | None:
     """Return the arguments of a call with their tensors on the host; None where these reach too much memory.
 
-    That is more than `LEAST_BYTES`, and more than this share of what is free. `whole`: all of their storages is copied.
+    That is more than `LEAST_BYTES`, and more than a `SHARE` of what is free. `whole`: all of their storages is copied.
     """
     reached = _reached(values, whole=whole)
     nbytes = sum(end - begin for _, begin, end in reached.values())
-    if nbytes > LEAST_BYTES and nbytes > share * free_bytes():
+    if nbytes > LEAST_BYTES and nbytes > SHARE * free_bytes():
         return None
     storages = {key: _part(*part) for key, part in reached.items()}
     return [on_host(value, storages) for value in values]

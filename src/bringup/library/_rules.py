@@ -17,16 +17,13 @@ from bringup.device.account import Account, Broken
 from bringup.device.elements import Elements, element_bytes
 from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_BYTES
 from bringup.device.memory import all_written, layout_numbers
-from bringup.judge._provenance import PICKED, left_alone, picked
-from bringup.judge._stays import Output
+from bringup.judge._provenance import PICKED, kept, picked
 from bringup.judge.allowance import allowance_of
-from bringup.library._call import tensors_in
 from bringup.library._sealed_call import Call, described
 from bringup.library._tapes import Copy, Launch, Room, Tape, Upload, View
 from bringup.library._trace import UNWRITTEN, Result, Trace, base_of, descriptor
 from bringup.library.errors import GuestFailed
-from bringup.suites import CaseInputs
-from bringup.vpe.device import host_view
+from bringup.operators import Keeps
 
 TIMES, SPARE_BYTES = 4, 16 << 20  # of the call's memory, and beside that: bytes of results that are looked at
 
@@ -41,58 +38,48 @@ class Rule:
     """Whether moving elements is all that it does."""
     indexed: bool
     """Whether indices say where to."""
+    keeps: Keeps
+    """What it leaves as an argument has it."""
 
     def moves_here(self, tensors: int) -> bool:
         """Whether copies may change no order, in a call with so many tensors."""
         return self.moves and not (self.indexed and tensors > 1)
 
 
-def check_writers(
-    tape: Tape, call: Call, room: Room, result: Any, inputs: Callable[[], CaseInputs | None], *, counts: bool
-) -> None:
+def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
     """Raise GuestFailed where no kernel wrote a result of a call that was traced, as the judge asks for.
 
     Args:
         tape: of the call.
-        call: which has begun with `hold`.
+        call: with its tensors.
         room: with its trace.
-        result: as PyTorch is to get it.
-        inputs: says what PyTorch is asked of the call with; None where it cannot be asked.
-        counts: whether sizes of its results may hang on what tensors hold.
+        keeps: what the overload leaves as an argument has it.
     """
     trace = room.trace
     assert trace is not None
     answer = tape.answer
-    told, tensors = list(described(answer.result)), list(tensors_in([result]))
-    if len(told) != len(tensors):
-        raise GuestFailed("it returns other tensors than it describes")
     given, regions = dict(call.views()), len(call.regions)
     written = {id(tensor) for tensor in call.written}
+    empty = any(not tensor.numel() for tensor in call.tensors)
 
-    def found(view: View, keeps: Any, output: Output, mine: Any) -> Result:
-        return Result(
-            view, keeps,
-            lambda elements: left_alone(host_view(mine), elements, call.were(), output, inputs(), counts=counts),
-        )  # fmt: skip
+    def found(view: View, held: str) -> Result:
+        return Result(view, held, kept(keeps, empty or view.region in room.seen, result=True))
 
     own = {view for place, view in given.items() if id(call.tensors[place]) in written}
     asked = []
-    for place, view in _views(told, answer.storages):
+    for _, view in _views(described(answer.result), answer.storages):
         if view.region < regions and not room.follows(view.region):
             raise GuestFailed("it returns memory of an argument that it only reads; a result has memory of its own")
         if view not in own:  # which is looked at as an argument
-            keeps = "anything" if view.region < regions else "nothing"
-            asked.append(found(view, keeps, Output("result", place), tensors[place]))
+            asked.append(found(view, "" if view.region < regions else UNWRITTEN))
     after = given.items() if answer.after is None else _views(described(answer.after), answer.storages)
     for place, view in after:
-        mine = call.tensors[place]
-        # An argument that was resized, or lies elsewhere now, is a result like any other. What a kernel was given it
-        # may have left as it was on purpose.
-        left = id(mine) in written and view.region not in room.seen
-        keeps = "nothing" if given.get(place) != view else "what stays" if left else "anything"
-        asked.append(found(view, keeps, Output("argument", place), mine))
+        if given.get(place) != view:  # an argument that was resized, or lies elsewhere, is a result like any other
+            asked.append(found(view, UNWRITTEN))
+        elif id(call.tensors[place]) in written:
+            asked.append(found(view, kept(keeps, empty or view.region in room.seen, result=False)))
     # Of what the call may not write nothing is followed: it is as it was.
-    asked = [one for one in asked if room.follows(one.view.region) or one.keeps == "nothing"]
+    asked = [one for one in asked if room.follows(one.view.region) or one.held == UNWRITTEN]
     if odd := trace.odd(asked, room.codes_of):
         raise GuestFailed(odd)
 
@@ -219,6 +206,9 @@ def rule_of(overload: str) -> Rule:
     """The rules for an overload; those of an unknown one computes."""
     from bringup.linter import computes, moves
     from bringup.suites import get_suite
+    from bringup.suites._aten import keeps
 
     found = [operator for operator in get_suite("aten").operators() if operator.name == overload]
-    return Rule(computes(found[0]), moves(found[0]), found[0].indexed) if found else Rule(True, False, False)
+    if not found:
+        return Rule(True, False, False, keeps(overload))
+    return Rule(computes(found[0]), moves(found[0]), found[0].indexed, found[0].keeps)

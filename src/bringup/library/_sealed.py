@@ -27,15 +27,14 @@ import torch
 from bringup.device.reach import fills, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
-from bringup.judge._decided import UNDECIDED, decided
+from bringup.judge._must_read import UNDECIDED, must_read
 from bringup.judge._processes import JudgeFault
-from bringup.judge._provenance import UNASKED
 from bringup.judge.calling import Caller, CallFailed
 from bringup.judge.readings import Readings
 from bringup.library import _rules
 from bringup.library._call import tensors_in
 from bringup.library._clock import Clock
-from bringup.library._hosted import SHARE, hosted, widened
+from bringup.library._hosted import hosted, widened
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, drawn, successors
 from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
@@ -50,11 +49,9 @@ from bringup.targets import get_target
 
 if TYPE_CHECKING:
     from bringup.judge import in_use
-    from bringup.suites import CaseInputs
 
 LOOK_SECONDS = 15.0  # that a guest may take for a call that nobody waits for
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
-ASKED_SHARE = 0.25  # of free memory, for the arguments of a call of which PyTorch must be asked: it takes copies
 KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
 READ_BYTES = 16  # a size or a flag, with room for a second one
 READS_ARGUMENTS = ("_local_scalar_dense", "item")  # to read is what these do
@@ -279,13 +276,14 @@ class SealedWrapper:
         if tapes is None:
             foretold = self._foretold(call) if call.numbers else None
             tapes = self._stored(call) if foretold is None else [foretold]
-        # Of what is recorded, or may be since it hangs on what is read, it is kept who writes each byte.
+        # Of what is recorded, or may be since it hangs on what is read, it is kept who writes each byte; and where
+        # kernels write over what others have put there.
         rule = _rules.rule_of(self._overload)
         held = rule.computes and not self._beyond and not self._sealer.copies_count
         trace = None
-        if held and (not tapes or tapes[0].readings):
+        copies = rule.keeps != "elements"
+        if held and (not tapes or tapes[0].readings or tapes[0].brings(len(call.regions), copies=copies)):
             trace = Trace(call)
-            call.hold()
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.seed = seed
         moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
@@ -307,17 +305,13 @@ class SealedWrapper:
             result = call.finished(tape, room)
             if tape.readings and not self._reads.arguments:
                 self._check_readings(tape, result, call.given)
-            inputs = functools.cache(lambda: self._inputs(call))
-            counts = bool(self._reads.nbytes)
-            if counts and not (kept or tape.readings):
-                found = inputs()
-                if found is None or not decided(found, result):
-                    raise GuestFailed(UNDECIDED if found is not None else UNASKED)
-            if kept:
-                _rules.check_written(tape, call, room)
-            elif trace is not None:
+            if self._reads.nbytes and not (kept or tape.readings) and must_read(self._overload, *call.given):
+                raise GuestFailed(UNDECIDED)
+            if trace is not None:
                 moving.check(trace.laid)
-                _rules.check_writers(tape, call, room, result, inputs, counts=counts)
+                _rules.check_writers(tape, call, room, rule.keeps)
+            elif kept:
+                _rules.check_written(tape, call, room)
         if kept:
             self._sealer.repeated += 1
         else:
@@ -343,28 +337,10 @@ class SealedWrapper:
                 refused = refused or error
         raise RuntimeError(f"PyTorch's own kernel for the CPU refuses the call: {refused}")
 
-    def _inputs(self, call: Call) -> CaseInputs | None:
-        """What PyTorch is asked of a call with, whose arguments the call may have written; None where it cannot be."""
-        found = self._hosted(call, ASKED_SHARE)
-        if found is None:
-            return None
-        args, kwargs = found
-        with contextlib.suppress(Exception):  # whatever PyTorch raises of what the wrapper has taken
-            asked = self._asked(args, kwargs)
-            if asked is not None:
-                return asked.inputs
-            from bringup.suites import CaseInputs
-            from bringup.verdict import CaseId
-
-            # Nothing says what is right; what PyTorch does can be asked all the same.
-            case = CaseId(operator=self._overload, dtype="float32", index=0, seed=0)
-            return CaseInputs(case, "in use", tuple(args), kwargs, operator(self._overload))
-        return None
-
-    def _hosted(self, call: Call, share: float = SHARE) -> tuple[list[Any], dict[str, Any]] | None:
+    def _hosted(self, call: Call) -> tuple[list[Any], dict[str, Any]] | None:
         """A call's arguments on the host; None where they take too much memory."""
         args, kwargs = call.given
-        values = hosted([*args, *kwargs.values()], share)
+        values = hosted([*args, *kwargs.values()])
         if values is None:
             return None
         return values[: len(args)], dict(zip(kwargs, values[len(args) :], strict=True))

@@ -160,7 +160,6 @@ class Call:
         """Which of the tensors it may not read."""
         self.may_write: list[May] = []
         """What of each it may write; everything where there is no entry."""
-        self._held: dict[int, torch.Tensor] = {}  # by the tensor's number: on the host, what it held before the call
 
     def keep(self) -> None:
         """Leave nothing to be written but the elements of the arguments that the overload writes."""
@@ -170,21 +169,6 @@ class Call:
             if id(tensor) in written:
                 found[told[0]].append(_reachable(told))
         self.may_write = [_may(region.numel(), elements) for region, elements in zip(self.regions, found, strict=True)]
-
-    def hold(self) -> None:
-        """Keep what those of its tensors hold that it may read and write, or read where it writes another one."""
-        written = {id(tensor) for tensor in self.written}
-        regions = {told[0] for tensor, told in zip(self.tensors, self._told, strict=True) if id(tensor) in written}
-        for place, (tensor, told) in enumerate(zip(self.tensors, self._told, strict=True)):
-            if told[0] in regions and place not in self.unread and tensor.numel():
-                self._held[place] = host_view(tensor).clone()
-
-    def were(self) -> list[torch.Tensor]:
-        """What its tensors held before a call that began with `hold`, on the host; of what it may not read nothing."""
-        return [
-            torch.empty(0) if place in self.unread or not tensor.numel() else self._held.get(place, host_view(tensor))
-            for place, tensor in enumerate(self.tensors)
-        ]
 
     def show(self, outs: Iterable[str], *, first: bool = True) -> None:
         """Leave the elements of all arguments to be read but of those named, which the call is to write.

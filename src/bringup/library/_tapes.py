@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from bringup.device.memory import WRITER, Map, codes
+from bringup.device.execution import UNFED
+from bringup.device.memory import WRITER, Map, codes, stretches
 from bringup.device.regions import ALIGNED
 from bringup.device.seeds import SEED
 from bringup.library._trace import Trace, first_codes
@@ -100,7 +101,12 @@ class Room:
         self._shown: dict[int, tuple[Map, Map | None]] = {}  # by region: as this call sees its map, and the map
         self._changed: set[int] = set()  # regions whose maps differ since
         self.seen: set[int] = set()
-        """Regions that a kernel was given."""
+        """Regions that a kernel was given, or what was copied there."""
+        self.fed = {
+            number for number, region in enumerate(given)
+            if region.numel() and (number >= len(shown) or (readable := shown[number]) is None or readable.any())
+        }  # fmt: skip
+        """Regions whose contents may hang on an argument that may be read."""
         for number, region in enumerate(given):
             readable = shown[number] if number < len(shown) else None
             if trace is not None and number not in self._kept and region.numel():
@@ -130,9 +136,9 @@ class Room:
         whole.writable = whole.writable and number not in self._kept
         return whole
 
-    def moves(self, nbytes: int) -> None:
+    def moves(self, nbytes: int, stretches: int = 0) -> None:
         """A copy, or memory, is about to be made. Raises GuestFailed where the call has used up its cycles."""
-        said = self.budget.spent_by_copies(state.profile(), nbytes) if self.budget is not None else ""
+        said = self.budget.spent_by_copies(state.profile(), nbytes, stretches) if self.budget is not None else ""
         if said:
             raise GuestFailed(said)
 
@@ -215,6 +221,9 @@ class Room:
 
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""
+        for kept in (self.seen, self.fed):
+            if source.region in kept:
+                kept.add(target.region)
         if source.region not in self._shown and target.region not in self._shown:
             return
         before, after = self.buffer(source.region), self.buffer(target.region)
@@ -275,7 +284,8 @@ class Copy:
         """Do it."""
         regions.written(self.target.region)
         source = self.source.on(regions)
-        regions.moves(source.numel() * source.element_size())
+        runs = stretches(self.source.size, self.source.stride, self.target.stride)
+        regions.moves(source.numel() * source.element_size(), runs)
         self.target.on(regions).copy_(source)
         regions.copied(self.source, self.target)
 
@@ -353,8 +363,11 @@ class Launch:
             one.kernel, profile, one.grid, one.named, packed, buffers, regions.budget, profile.judged_threads,
             silent=True,  # the data of whoever calls are nobody's to show
         )  # fmt: skip
-        for _, _, region, _ in self.pointers:
-            regions.seen.add(region)
+        given = {region for _, _, region, _ in self.pointers if region >= 0}  # else a pointer into nobody's memory
+        if min(one.grid) > 0:
+            regions.seen |= given
+            regions.fed |= given if given & regions.fed else set()
+        for region in given:
             regions.launched(region)
 
 
@@ -389,6 +402,8 @@ class Reading:
 
 def read(what: View, regions: Room) -> bytes:
     """A tensor's elements, one after the other. Raises GuestFailed for truth values that are neither 0 nor 1."""
+    if regions.fed and what.region not in regions.fed:
+        raise GuestFailed(UNFED)
     found = bytes_of(what.on(regions))
     if what.dtype is torch.bool and max(found, default=0) > 1:
         raise GuestFailed(f"it reads a truth value that is {max(found)}, neither 0 nor 1")
@@ -413,6 +428,21 @@ class Tape:
     """What it has read; with other values it would have gone on otherwise."""
     said: int = field(default=0, compare=False)
     """Bytes that the texts of its kernels say, as the judge counts them; 0 once it was kept."""
+
+    def brings(self, given: int, *, copies: bool) -> bool:
+        """Whether memory that it returns or leaves ever held bytes of the host's, or (`copies`) of an argument.
+
+        Which of these kernels write over may hang on what they find. `given`: how many regions are the arguments'.
+        """
+        brought: set[int] = set()
+        for step in self.steps:
+            if isinstance(step, Upload) and 0 not in step.target.size:
+                brought.add(step.target.region)
+            elif isinstance(step, Copy):
+                source = step.source.region
+                if source in brought or (copies and source < given):
+                    brought.add(step.target.region)
+        return any(number in brought for number in (*self.answer.storages, *range(given)))
 
     def tried(self) -> list[list[tuple[tuple[int, int, int], str]]]:
         """What may run in the place of each launch: grids, and kernels by their keys; nothing where nothing may."""

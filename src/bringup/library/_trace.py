@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 
 from bringup.device import space
 from bringup.device.checks import check_extent
@@ -30,11 +29,10 @@ class Result(NamedTuple):
     """A tensor with elements that a call returns or leaves."""
 
     view: View
-    keeps: Literal["anything", "what stays", "nothing"]
-    """What it may have kept of what an argument held where it lies."""
-    left_alone: Callable[[torch.Tensor], str]
-    """Says of those of its elements (bool[elements]) that are copies of an argument, or what that held, what is wrong
-    with them; "" for nothing."""
+    held: str
+    """What is wrong with elements that are what an argument held where they lie; "" for nothing."""
+    copied: str
+    """What is wrong with elements that are copies of an argument's; "" for nothing."""
 
 
 class Trace:
@@ -94,27 +92,25 @@ class Trace:
             {"storage": regions.index(view.region),
              "offset": view.offset // view.dtype.itemsize, "width": view.dtype.itemsize,
              "size": view.size, "stride": view.stride}
-            for view, *_ in results
+            for view, _, _ in results
         ]  # fmt: skip
         blocks = [self._block(region, maps[region]) for region in regions]
         multiplied = bool(self._lineage) and self._lineage.multiplied(blocks, outputs)
-        for view, keeps, left_alone in results:
+        for view, held, copied in results:
             by = maps[view.region]
             check_extent(view.offset, view.dtype.itemsize, view.size, view.stride, len(by))
             mine = codes(by, *view.bytes()) & np.uint8(PLAIN)
             found = set(count_codes(mine))
-            found -= {LAUNCHED, *([] if keeps == "nothing" else [INPUT])}
-            if found & {0, INPUT}:  # of what it may not read, as `out`, nothing counts as there
+            if 0 in found:  # of what it may not read, as `out`, nothing counts as there
                 return UNWRITTEN
             if found & {UPLOADED, UPLOADED | COPIED}:
                 return UPLOADED_RESULT
             if found & {SPREAD, SPREAD | COPIED} or (multiplied and LAUNCHED | COPIED in found):
                 return MULTIPLIED
-            kept = (mine == INPUT | COPIED).any(axis=-1)
-            if keeps == "what stays":
-                kept |= (mine == INPUT).any(axis=-1)
-            if kept.any() and (wrong := left_alone(torch.from_numpy(kept.reshape(-1)))):
-                return wrong
+            if INPUT in found and held:
+                return held
+            if INPUT | COPIED in found and copied:
+                return copied
         return ""
 
     def _block(self, region: int, by: Map) -> Block:

@@ -6,12 +6,13 @@ from bringup.operators._types import (
     DTYPES,
     CallShape,
     DocNode,
+    Keeps,
     Operator,
     PromptWords,
     ReadAllowance,
 )
 
 __all__ = [
-    "CATEGORIES", "DTYPES", "CallShape", "DocBook", "DocNode", "Operator", "PromptWords", "RawDoc", "ReadAllowance",
-    "render_docs",
+    "CATEGORIES", "DTYPES", "CallShape", "DocBook", "DocNode", "Keeps", "Operator", "PromptWords", "RawDoc",
+    "ReadAllowance", "render_docs",
 ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from bringup.verdict import CaseId, Record
@@ -48,6 +50,9 @@ class ReadAllowance(Record):
     inputs: bool = False  # of inputs, too: not only what its kernels have written
 
 
+Keeps = Literal["nothing", "arguments", "elements"]
+
+
 class Operator(Record):
     """What must be implemented: a name, its dtypes and cases, and why it may be out of reach.
 
@@ -55,8 +60,8 @@ class Operator(Record):
     `needs` maps a feature that a target must have ("complex", "cpu_reference", "defined_values") to the reason why
     this operator needs it; on a target without the feature the operator is 'not applicable', never covered.
 
-    `computes`, `moves`, `indexed`, `reads` and `views` decide which rules of the linter and which guards of the judge
-    hold. A kernel must be launched, and nothing may be read, unless a suite says otherwise.
+    `computes`, `moves`, `indexed`, `keeps`, `reads` and `views` decide which rules of the linter and which guards of
+    the judge hold. A kernel must be launched, and nothing may be read, unless a suite says otherwise.
     """
 
     name: str
@@ -78,6 +83,10 @@ class Operator(Record):
     # With `computes`: all its kernels do is to move elements or to fill, so that copies must not choose which.
     moves: bool = False
     indexed: bool = False  # with `moves`: in calls of several tensors data decide what goes where, not sizes alone
+    # What it leaves as an argument has it, so that no kernel need write it: "nothing"; "arguments", elements of what it
+    # may write in place (running statistics); "elements", those of its results, too, which are copies otherwise
+    # (`index_copy`).
+    keeps: Keeps = "nothing"
     reads: ReadAllowance = ReadAllowance()  # what the wrapper may read on the host in one call
     start: str = ""  # an operator of another suite whose kernel is a natural start: the same function
     views: bool = False  # results share memory with arguments wherever the reference's do; False: they need not

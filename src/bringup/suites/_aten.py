@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bringup.operators import ReadAllowance
+from bringup.operators import Keeps, ReadAllowance
 
 
 def _words(text: str, prefix: str = "") -> frozenset[str]:
@@ -71,6 +71,25 @@ INDEXED = _words(
     """
 )
 
+# Operators that leave elements as an argument has them, by their definition: what no index names, no mask marks, or
+# lies on the other side of a diagonal. Of all others each element of each result is a kernel's to write.
+KEEPING_ELEMENTS = _words(
+    """
+    _index_put_impl _unsafe_index_put _unsafe_masked_index_put_accumulate as_strided_scatter diagonal_scatter
+    embedding_renorm fill_diagonal index_add index_copy index_fill index_put index_reduce masked_fill masked_scatter put
+    scatter scatter_add scatter_reduce select_scatter slice_scatter tril triu
+    """
+)
+# Operators that write an argument in some calls, and leave it, or rows of it, in others.
+KEEPING_ARGUMENTS = _words(
+    """
+    _batch_norm_impl_index _batch_norm_with_update _native_batch_norm_legit batch_norm batch_norm_gather_stats
+    batch_norm_gather_stats_with_counts batch_norm_update_stats cudnn_batch_norm instance_norm miopen_batch_norm
+    native_batch_norm nn.functional.batch_norm nn.functional.embedding nn.functional.embedding_bag
+    nn.functional.instance_norm
+    """
+)
+
 # Overloads whose output shape, or whose result as a Python number, depends on the values of the inputs (ATen's tags
 # `dynamic_output_shape` and `data_dependent_output`; `linalg_lstsq` has residuals where all ranks are full), and the
 # bytes that a wrapper may read of what its kernels have computed: a size or a flag is one number of eight bytes, with
@@ -98,6 +117,14 @@ def computes(overloads: Iterable[str]) -> bool:
     An operator that dispatches nothing at all (metadata only) needs no kernel.
     """
     return any(overload not in NO_KERNEL for overload in overloads)
+
+
+def keeps(name: str) -> Keeps:
+    """What an operator (`index_copy`, `nn.functional.embedding`) or an overload (`put_`) leaves as it was."""
+    base = name if name.startswith("nn.") else name.partition(".")[0].rstrip("_")
+    if base in KEEPING_ELEMENTS:
+        return "elements"
+    return "arguments" if base in KEEPING_ARGUMENTS else "nothing"
 
 
 # Operators whose tensor of indices says how many elements each result has: as many bytes as that of a case may hold.

@@ -133,6 +133,7 @@ def operator_of(facts: Facts, suite: str) -> Operator:
         computes=_aten.computes(facts.overloads),
         moves=facts.name in _aten.MOVERS,
         indexed=facts.name in _aten.INDEXED,
+        keeps=_aten.keeps(facts.name),
         reads=_aten.read_allowance(facts.overloads, facts.name),
         views=bool(facts.aliasing),
     )

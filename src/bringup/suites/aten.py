@@ -256,6 +256,7 @@ def operator_of(facts: Overload, suite: str) -> Operator:
         writes=facts.writes,
         moves=parent.same and parent.public in _aten.MOVERS,
         indexed=parent.same and parent.public in _aten.INDEXED,
+        keeps=_aten.keeps(facts.name),
         start=parent.public if parent.same else "",
         reads=ReadAllowance(nbytes=_aten.NUMBER) if facts.dynamic else ReadAllowance(),
         views=facts.views,

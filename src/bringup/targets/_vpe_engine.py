@@ -192,9 +192,9 @@ class VpeEngine:
         self._counts = bool(mode.get("profile"))
         self._budget = Budget.for_call(self.chip.limits)
 
-    def copied(self, nbytes: int) -> None:
-        """Count a copy towards the call's cycles. Raises Fault("time") where these are used up."""
-        said = self._budget.spent_by_copies(self.chip, nbytes) if self._budget is not None else ""
+    def copied(self, nbytes: int, stretches: int = 0) -> None:
+        """Count a copy of so many stretches towards the call's cycles. Raises Fault("time") where these are used up."""
+        said = self._budget.spent_by_copies(self.chip, nbytes, stretches) if self._budget is not None else ""
         if said:
             raise Fault("time", said)
 

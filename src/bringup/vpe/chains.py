@@ -48,13 +48,14 @@ def chains(module: Module) -> Chains:
 
 
 def _held(op: Op) -> int:
-    """Registers' worths that an operation may hold."""
+    """Registers' worths that an operation may hold: of lanes of eight bytes each takes two."""
     places = len(op.results) + len(op.operands)  # that loops and branches carry, and calls pass on
+    wide = any(value.type.is_tensor and value.type.bytes == 8 for value in op.results)
     if op.name == "tt.call":
         return 1 + (len(op.results) + places) // 8
     if op.name in ("tt.reduce", "tt.scan"):
         return 1 + _LANES * len(op.operands)
-    return 1 + places // 8
+    return 1 + wide + places // 8
 
 
 def _calls(ops: list[Op], funcs: dict[str, Func]) -> list[Op]:

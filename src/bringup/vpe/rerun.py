@@ -21,14 +21,19 @@ _LARGEST_SAVED = 1 << 28
 
 @contextmanager
 def undone(setup: Any) -> Iterator[None]:
-    """Put back every byte of a launch's memory that is stored to in between."""
+    """Put back every byte of a launch's memory that is stored to in between.
+
+    Raises MemoryError, before anything runs, where that is more than is saved.
+    """
     saved: dict[int, bytes] = {}  # by address, each once, however many arguments lie there
     shadows: dict[tuple[int, int], tuple[Any, Any]] = {}
     for buffer in setup.buffers:
         if buffer is None:
             continue
         known = len(saved.get(buffer.base, b""))
-        if buffer.writable and not buffer.freed and known < buffer.nbytes <= _LARGEST_SAVED:
+        if buffer.writable and not buffer.freed and known < buffer.nbytes:
+            if buffer.nbytes > _LARGEST_SAVED:
+                raise MemoryError(f"a buffer of {buffer.nbytes} bytes would have to be put back afterwards")
             saved[buffer.base] = ctypes.string_at(buffer.base, buffer.nbytes)
         shadow = buffer.initialised
         if shadow is not None and (shadow.ctypes.data, shadow.size) not in shadows:
@@ -152,8 +157,11 @@ def _where(stopped: Stopped, position: int, limit: int) -> Record:
     None is known where it takes it in straight code, or where it goes another way in memory that it has changed.
     """
     program = program_at(stopped, position)
-    with undone(stopped.setup):
-        fault, _ = run_one(stopped, program, position, limit=limit)
+    try:
+        with undone(stopped.setup):
+            fault, _ = run_one(stopped, program, position, limit=limit)
+    except MemoryError:  # then nobody knows
+        fault = np.zeros(L.FAULT_SLOTS, np.int64)
     if not fault[L.F_KIND]:
         fault[L.F_KIND], fault[L.F_SITE], fault[L.F_PROGRAM] = L.FaultKind.CYCLES, -1, program
         fault[L.F_RANGE], fault[L.F_OTHER] = -1, limit

@@ -35,6 +35,8 @@ TURN_CYCLES = 16
 SCALAR_CYCLES = 1
 LOCAL_BYTES_PER_CYCLE = 64
 """Chosen: what a vector unit of 16 lanes of 32 bits reads."""
+STRETCH_GRANULES = 4
+"""Chosen: an element by itself takes the simulator as long, whose maps of who wrote what are copied, too."""
 STREAMS_IN_FLIGHT = 4
 """DMA requests that a PE keeps in flight."""
 VECTOR = (
@@ -109,9 +111,12 @@ class Budget:
         self.used += work
         return max(self.cycles * SCALE - self.used, 0)
 
-    def spent_by_copies(self, profile: Any, nbytes: int) -> str:
-        """Count a copy, or an allocation, of so many bytes; say so where the call has used up its cycles, else ""."""
-        if self.take(copy_work(profile, nbytes)):
+    def spent_by_copies(self, profile: Any, nbytes: int, stretches: int = 0) -> str:
+        """Count a copy, or an allocation, of so many bytes; say so where the call has used up its cycles, else "".
+
+        `stretches`: of neighbouring elements that it takes from and puts to.
+        """
+        if self.take(copy_work(profile, nbytes, stretches)):
             return ""
         return (
             f"copies, allocations and launches take more than the {self.cycles} cycles that a {self.what} on these "
@@ -119,9 +124,14 @@ class Budget:
         )
 
 
-def copy_work(profile: Any, nbytes: int) -> int:
-    """What a copy within the device costs, in parts of a cycle: a launch, and DMA of a PE's there and back."""
-    return launch_work(profile) + int(2 * nbytes / profile.cost.dma_bytes_per_cycle_pe * SCALE)
+def copy_work(profile: Any, nbytes: int, stretches: int = 0) -> int:
+    """What a copy within the device costs, in parts of a cycle: a launch, and DMA of a PE's there and back.
+
+    Each of its stretches of neighbouring elements takes as long as some granules of the DMA engine.
+    """
+    granule = profile.memory.dma_granularity_bytes
+    moved = max(2 * nbytes, STRETCH_GRANULES * granule * stretches)
+    return launch_work(profile) + int(moved / profile.cost.dma_bytes_per_cycle_pe * SCALE)
 
 
 def write_work(unit: Unit) -> None:
