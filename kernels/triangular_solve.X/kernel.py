@@ -2,6 +2,23 @@
 # library.json, and an edited file is refused. `bringup library add --replace` replaces kernels.
 # ---------------------------------------------------------------- what was judged begins below this line
 @triton.jit
+def kernel_move(from_ptr, to_ptr, n, BLOCK: tl.constexpr):
+    for start in range(tl.program_id(0).to(tl.int64) * BLOCK, n, tl.num_programs(0).to(tl.int64) * BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(to_ptr + at, tl.load(from_ptr + at, mask=at < n), mask=at < n)
+
+
+def moved(x):
+    # The coefficients are a result as well, and a kernel writes each element of a result.
+    source = torch.empty(list(x.shape), dtype=x.dtype, device=x.device)
+    source.copy_(x)
+    target = torch.empty(list(x.shape), dtype=x.dtype, device=x.device)
+    n = target.numel()
+    kernel_move[(min(triton.cdiv(n, 1024), 16384),)](source, target, n, BLOCK=1024)
+    return target
+
+
+@triton.jit
 def kernel_solve(
     a_ptr, b_ptr, x_ptr, m, k, tiles, total,
     FORWARD: tl.constexpr, UNIT: tl.constexpr, RHS: tl.constexpr, WIDTH: tl.constexpr,
@@ -60,7 +77,7 @@ def wrapper(self, A, upper=True, transpose=False, unitriangular=False, *, X, M):
         )
         result = x_rows.narrow(-1, 0, m).mT
     if M.numel() > 0:
-        M.copy_(all_a)
+        M.copy_(moved(all_a))
     if result is not None:
         X.copy_(result)
     return X, M

@@ -45,4 +45,25 @@ MASK = torch.zeros(3, dtype=torch.bool)
 def test_sizes_and_truth_values_that_data_decide(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: bool
 ) -> None:
-    assert must_read(name, args, kwargs) is wanted
+    assert (must_read(name, args, kwargs) is not None) is wanted
+
+
+def test_a_tensor_that_is_there_for_a_result_says_nothing() -> None:
+    out = {"out": torch.ones(0)}
+    assert must_read("masked_select.out", (torch.ones(3), MASK), out, {"out"})
+    assert not must_read("masked_select.out", (torch.ones(3), MASK[:0]), out, {"out"})
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs", "dim"),
+    [
+        ("nonzero", (torch.ones(3),), {}, 0),
+        ("unique", (torch.ones(3, 2),), {"dim": 1}, 1),
+        ("unique_dim", (torch.ones(3, 2), 1), {}, 1),
+        ("repeat_interleave", (torch.ones(2, 3), torch.arange(3), 1), {}, 1),
+        ("repeat_interleave.Tensor", (torch.arange(3),), {}, 0),
+        ("nn.functional.one_hot", (torch.arange(3),), {}, -1),
+    ],
+)
+def test_which_size_it_is(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], dim: int) -> None:
+    assert must_read(name, args, kwargs) == ("size", dim)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bringup.judge._must_read import Sought
 from bringup.judge.readings import Readings
 
 Read = list[tuple[str, bytes]]
@@ -16,7 +17,7 @@ def whole(*numbers: int) -> Read:
     return [("int64", struct.pack("<q", number)) for number in numbers]
 
 
-def misread(readings: Read, *sizes: tuple[int, ...], truth: bool = False, known: Readings | None = None) -> str:
+def misread(readings: Read, *sizes: tuple[int, ...], truth: bool | None = None, known: Readings | None = None) -> str:
     return (known or Readings()).misread(readings, sizes, [], truth=truth)
 
 
@@ -81,7 +82,7 @@ def test_how_many_numbers_are_read_does_not_hang_on_the_first() -> None:
     """Truth values: one number where there are some of both, a flag and a number where there is one of them alone."""
     known = Readings()
     calls: list[tuple[Read, int]] = [(whole(1), 1), (whole(2), 2), (whole(0, 1), 1)]
-    words = [known.misread(read, [(size,)], [n], truth=False) for n, (read, size) in enumerate(calls, 20)]
+    words = [known.misread(read, [(size,)], [n]) for n, (read, size) in enumerate(calls, 20)]
     assert words[:2] == ["", ""]
     assert "another flag" in words[2]
 
@@ -94,10 +95,38 @@ def test_whether_all_is_well_may_hang_on_whether_there_is_a_result() -> None:
 def test_other_arguments_give_another_kind_of_call() -> None:
     known = Readings()
     calls: list[tuple[Read, tuple[int, ...], Any]] = [(whole(7), (7, 3), {"dim": 0}), (whole(3), (7, 3), {"dim": 1})]
-    assert [known.misread(readings, [size], given, truth=False) for readings, size, given in calls] == ["", ""]
+    assert [known.misread(readings, [size], given) for readings, size, given in calls] == ["", ""]
 
 
 def test_of_a_truth_value_one_flag_may_be_read() -> None:
     assert misread(whole(1), truth=True) == ""
     assert "reads 2 for it" in misread(whole(2), truth=True)
     assert "2 flags" in misread(whole(0, 1), truth=True)
+
+
+@pytest.mark.parametrize(
+    ("read", "sizes", "sought", "words"),
+    [
+        (whole(3), [(3, 2)], Sought("size"), ""),
+        (whole(3, 1), [(3, 2)], Sought("size"), ""),
+        (whole(1, 3), [(3, 2)], Sought("size"), "is read first"),
+        (whole(1), [(3, 1)], Sought("size"), "is read first"),
+        (whole(2), [(3, 2)], Sought("size", -1), ""),
+        (whole(6), [(3, 2)], Sought("size", None), ""),
+    ],
+)
+def test_the_size_that_hangs_on_data_is_read_first(read: Read, sizes: Any, sought: Sought, words: str) -> None:
+    found = Readings().misread(read, sizes, [], sought=sought)
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def test_what_is_read_decides_the_same_way_in_each_call() -> None:
+    known, sought = Readings(), Sought("truth")
+    assert [known.misread(whole(n), [], [n], truth=not n, sought=sought) for n in (0, 1, 1)] == ["", "", ""]
+    assert "decides, the same way" in known.misread(whole(1), [], [5], truth=True, sought=sought)
+    residuals = Sought("residuals")
+    known = Readings()
+    assert known.misread(whole(1), [(2, 1), (0,)], [1], sought=residuals) == ""
+    assert known.misread(whole(0), [(2, 1), (1,)], [2], sought=residuals) == ""
+    assert "decides, the same way" in known.misread(whole(1), [(2, 1), (1,)], [3], sought=residuals)

@@ -303,14 +303,17 @@ class CaseJudge(Comparison):
 
     def _misread(self, device: dict[str, Any]) -> str:
         """Say what was read that is neither a size of the results nor the one flag; "" for nothing."""
+        outs = {"out", *self.operator.writes}
+        sought = must_read(self.operator.name, self.inputs.args, self.inputs.kwargs, outs)
         if not device["answers"]:
-            return UNDECIDED if must_read(self.operator.name, self.inputs.args, self.inputs.kwargs) else ""
+            return UNDECIDED if sought else ""
         if self.operator.reads.inputs:
             return ""
         data = [bytes.fromhex(one) for one in device["answers"]]
         readings = list(zip(device["read_as"], data, strict=True))
-        arguments, truth = [self.args, self.kwargs], isinstance(self.answer(), bool)
-        return self.readings.misread(readings, self.result_sizes, arguments, truth=truth)
+        arguments, answer = [self.args, self.kwargs], self.answer()
+        truth = answer if isinstance(answer, bool) else None
+        return self.readings.misread(readings, self.result_sizes, arguments, truth=truth, sought=sought)
 
     def _odd_outputs(self, reply: dict[str, Any]) -> str:
         """Say what of the outputs is no plain tensor of the device."""

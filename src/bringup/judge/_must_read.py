@@ -5,8 +5,8 @@ It follows from the operator and from what everybody sees of a call: no referenc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch.utils import _pytree as pytree
@@ -15,38 +15,61 @@ UNDECIDED = (
     "the wrapper reads nothing, and what it returns hangs on what tensors hold: have a kernel find it out, and read "
     "what it has found"
 )
-_OPERATORS = {
-    "_unique", "_unique2", "allclose", "argwhere", "bincount", "equal", "is_nonzero", "masked_select", "nonzero",
-    "nonzero_numpy", "unique", "unique_consecutive", "unique_dim", "unique_dim_consecutive",
+_TRUTHS = {"allclose", "equal", "is_nonzero"}
+_SIZES = {
+    "_unique", "_unique2", "argwhere", "bincount", "masked_select", "nonzero", "nonzero_numpy", "unique",
+    "unique_consecutive", "unique_dim", "unique_dim_consecutive",
 }  # fmt: skip
+_LSTSQ = {"linalg_lstsq", "linalg.lstsq"}
 
 
-def must_read(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a call's result says something of what tensors hold by its size, or as a number of Python's.
+class Sought(NamedTuple):
+    """What the first number that is read says of a result."""
 
-    Not where a tensor among the arguments has no elements, nor for `equal` of tensors of different sizes or `unique` of
-    one element.
+    what: Literal["size", "truth", "residuals"]
+    """A size of the first result; the truth value that the result is; whether the second result has elements."""
+    dim: int | None = 0
+    """Of a size: which dimension; None for any of them."""
+
+
+def must_read(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], outs: Collection[str] = ()) -> Sought | None:
+    """What a call's result says of what tensors hold by its size, or as a number of Python's; None for nothing.
+
+    Nothing where a tensor among the arguments has no elements, nor for `equal` of tensors of different sizes or
+    `unique` of one element.
 
     Args:
         name: of an operator (`nonzero`, `nn.functional.one_hot`) or an overload (`repeat_interleave.Tensor`).
         args, kwargs: of the call; only sizes and numbers are looked at.
+        outs: keyword arguments that are there for the results.
     """
     base = name if name.startswith(("nn.", "linalg.")) else name.partition(".")[0]
-    tensors = [one for one in pytree.tree_leaves([list(args), dict(kwargs)]) if isinstance(one, torch.Tensor)]
-    if any(not tensor.numel() for tensor in tensors):
-        return False
-    if "unique" in base and tensors[0].numel() == 1:
-        return False
-    if base == "equal":
-        return len({tensor.shape for tensor in tensors}) == 1
+    asked = {key: value for key, value in kwargs.items() if key not in outs}
+    tensors = [one for one in pytree.tree_leaves([list(args), asked]) if isinstance(one, torch.Tensor)]
+    if not tensors or any(not tensor.numel() for tensor in tensors):
+        return None
+
+    def given(key: str, place: int, default: Any = None) -> Any:
+        return asked.get(key, args[place] if len(args) > place else default)
+
+    if base in _TRUTHS:
+        differ = base == "equal" and len({tensor.shape for tensor in tensors}) > 1
+        return None if differ else Sought("truth")
+    if "unique" in base and base in _SIZES:
+        dim = given("dim", 1) if "dim" in base else asked.get("dim")
+        return None if tensors[0].numel() == 1 else Sought("size", 0 if dim is None else dim)
+    if base in _SIZES:
+        return Sought("size")
     if base == "repeat_interleave":  # of a tensor of counts
-        counts = kwargs.get("repeats", args[1] if len(args) > 1 else args[0] if args else None)
-        return isinstance(counts, torch.Tensor) and kwargs.get("output_size") is None
-    if base in ("linalg_lstsq", "linalg.lstsq"):  # residuals of matrices of full rank, where a driver finds that out
+        counts = given("repeats", min(len(args), 2) - 1)
+        unknown = isinstance(counts, torch.Tensor) and asked.get("output_size") is None
+        return Sought("size", given("dim", 2) or 0) if unknown else None
+    if base in _LSTSQ:  # residuals of matrices of full rank, where a driver finds that out
         rows, columns = tensors[0].shape[-2:]
-        return rows > columns and kwargs.get("driver", args[3] if len(args) > 3 else None) in ("gelsd", "gelss")
+        unknown = rows > columns and given("driver", 3) in ("gelsd", "gelss")
+        return Sought("residuals") if unknown else None
     if base == "__getitem__":
-        return any(tensor.dtype is torch.bool for tensor in tensors[1:])
+        return Sought("size", None) if any(tensor.dtype is torch.bool for tensor in tensors[1:]) else None
     if base == "nn.functional.one_hot":
-        return bool(kwargs.get("num_classes", args[1] if len(args) > 1 else -1) == -1)
-    return base in _OPERATORS
+        return Sought("size", -1) if given("num_classes", 1, -1) == -1 else None
+    return None

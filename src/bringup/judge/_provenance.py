@@ -97,7 +97,8 @@ def _one(
     left = argument is not None and INPUT in codes and case.writes(argument)
     if not (left or odd) or case.is_alias(path):
         return None
-    keeps, empty = case.operator.keeps, any(not tensor.numel() for _, tensor in case.tensors)
+    keeps = case.operator.keeps
+    empty = any(not tensor.numel() and not case.is_out(number) for number, (_, tensor) in enumerate(case.tensors))
     said = kept(keeps, given or empty, result=bool(odd))
     return cheated(GUARD, f"{path}: {said}") if said else None
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import threading
 from collections.abc import Iterator
 
+_changing = threading.Lock()
+_within: list[None] = []  # one for each thread that is
 _PERTURB, FILLING = -6, 0x5A  # of glibc's `mallopt`; the bytes of what is allocated, their complement of what is freed
 
 
@@ -19,8 +22,13 @@ def filled_memory() -> Iterator[None]:
     if options is None:
         yield
         return
-    options(_PERTURB, FILLING)
+    with _changing:
+        _within.append(None)
+        options(_PERTURB, FILLING)
     try:
         yield
     finally:
-        options(_PERTURB, 0)
+        with _changing:  # other threads may be within, too
+            _within.pop()
+            if not _within:
+                options(_PERTURB, 0)

@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from bringup.judge._must_read import UNDECIDED, Sought
+
 DIMENSIONS = range(-8, 9)  # numbers among the arguments that may say which dimension a size is of, flags among them
 MOST = 2  # numbers of a call: a size, and a flag that all is well
 Role = tuple[Any, ...]
@@ -34,22 +36,27 @@ class Readings:
         """None yet."""
         self._roles: dict[Any, set[Role]] = {}  # by the kind of call and the place of the number
         self._counts: dict[str, int] = {}  # of numbers, by all that a wrapper knows of a call
+        self._turned: set[bool] = set()  # whether truth values were other ones than the numbers that were read for them
 
     def misread(
-        self, readings: Sequence[tuple[str, bytes]], sizes: Sequence[Sequence[int]], arguments: Any, *, truth: bool
-    ) -> str:
+        self, readings: Sequence[tuple[str, bytes]], sizes: Sequence[Sequence[int]], arguments: Any, *,
+        truth: bool | None = None, sought: Sought | None = None,
+    ) -> str:  # fmt: skip
         """Say what of a call's readings is neither a size nor a flag, or was another one before; "" where all is well.
 
         Args:
             readings: dtype and bytes of each tensor that was read, in order.
             sizes: of the call's results.
             arguments: of the call, tensors among them: the role of a number may hang on the others (`dim`).
-            truth: whether the result is a truth value, of which a kernel is to decide; then there are no sizes.
+            truth: the result, where it is a truth value, of which a kernel is to decide; then there are no sizes.
+            sought: what the first number says of the result, where that hangs on data.
         """
         numbers = [number for dtype, data in readings for number in _numbers(dtype, data)]
+        if sought is not None and (said := self._ignored(numbers[0] if numbers else None, sizes, truth, sought)):
+            return said
         if self._counts.setdefault(_metadata(arguments), len(numbers)) != len(numbers):
             return f"the wrapper reads {len(numbers)} numbers, and others where it knew as much of a call: {_SIZE}"
-        if truth:
+        if truth is not None:
             odd = [number for number in numbers if number not in (0, 1)]
             if odd:
                 return f"the result is a truth value, and the wrapper reads {_shown(odd[0])} for it: {_FLAG}"
@@ -78,6 +85,28 @@ class Readings:
         if len(found) > 1 and len(flags) == 1:
             flags[0] -= {role for role in flags[0] if role[0] != "flag"}
         return ""
+
+    def _ignored(self, number: float | None, sizes: Sequence[Sequence[int]], truth: bool | None, sought: Sought) -> str:
+        """Say where the result is not what the first number that was read says; "" where it is."""
+        if number is None:
+            return UNDECIDED
+        if sought.what == "size":
+            shape = list(sizes[0]) if sizes else []
+            right = [*shape, math.prod(shape)] if sought.dim is None else shape[sought.dim :][:1]
+            if number in right:
+                return ""
+            return (
+                f"the first number that the wrapper reads is {_shown(number)}, and its result has the sizes {shape}: "
+                "the size that hangs on data is read first, as a kernel has found it"
+            )
+        found = bool(truth) if sought.what == "truth" else len(sizes) > 1 and math.prod(sizes[1]) > 0
+        self._turned.add(found != bool(number))
+        if len(self._turned) < 2:
+            return ""
+        return (
+            f"the wrapper reads {_shown(number)}, and its result is another one than where it has read that before: "
+            "what a kernel has found decides, the same way in each call"
+        )
 
 
 def _metadata(arguments: Any) -> str:

@@ -303,10 +303,8 @@ class SealedWrapper:
             room.settle()
         with _sensible():
             result = call.finished(tape, room)
-            if tape.readings and not self._reads.arguments:
+            if not self._reads.arguments:
                 self._check_readings(tape, result, call.given)
-            if self._reads.nbytes and not (kept or tape.readings) and must_read(self._overload, *call.given):
-                raise GuestFailed(UNDECIDED)
             if trace is not None:
                 moving.check(trace.laid)
                 _rules.check_writers(tape, call, room, rule.keeps)
@@ -360,10 +358,16 @@ class SealedWrapper:
             return in_use.call_of(self._overload, operator(self._overload), args, named, seed=seed)
 
     def _check_readings(self, tape: Tape, result: Any, arguments: Any) -> None:
-        """Raise GuestFailed where the host has read more than sizes of the result and a flag, as the judge does."""
+        """Raise GuestFailed where the host has read more than sizes of the result and a flag, or less, as the judge."""
+        sought = must_read(self._overload, arguments[0], arguments[1], self._outs) if self._reads.nbytes else None
+        if not tape.readings:
+            if sought:
+                raise GuestFailed(UNDECIDED)
+            return
         readings = [(str(one.what.dtype).removeprefix("torch."), one.found) for one in tape.readings]
         sizes = [tensor.shape for tensor in tensors_in([result])]
-        odd = self._readings.misread(readings, sizes, arguments, truth=isinstance(result, bool))
+        truth = result if isinstance(result, bool) else None
+        odd = self._readings.misread(readings, sizes, arguments, truth=truth, sought=sought)
         if odd:
             raise GuestFailed(odd)
 
