@@ -15,7 +15,7 @@ from bringup.vpe.lower.core import WIDTH, Lowering
 from bringup.vpe.lower.elementwise import canonical, number
 from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported
 from bringup.vpe.lower.lanes import REGISTER, STORED, V
-from bringup.vpe.lower.plan import _constant
+from bringup.vpe.lower.plan import is_constant
 
 _ATOMIC_INT = {"add": "add", "max": "max", "min": "min", "umax": "umax", "umin": "umin", "and": "and", "or": "or",
                "xor": "xor", "exch": "xchg"}  # fmt: skip
@@ -37,7 +37,7 @@ def _mask(low: Lowering, operands: list[Value]) -> tuple[str, bool]:
     mask = operands[0]
     if not mask.type.is_tensor:
         raise Unsupported(mask.op or Op("mask"), "a scalar mask on a tensor access")
-    if _constant(mask):
+    if is_constant(mask):
         assert mask.op is not None
         return "null", mask.op.attrs["value"] in ("false", "0")
     return low.dense(mask), False
@@ -111,7 +111,7 @@ def store(low: Lowering, op: Op) -> None:
 
 def _box(low: Lowering, operands: list[Value]) -> tuple[list[tuple[str, str]], str]:
     """(low, high) for each axis of a masked block access, and an i1 that says whether the box is the whole block."""
-    if len(operands) < 2 or _constant(operands[1]):
+    if len(operands) < 2 or is_constant(operands[1]):
         return [], ""
     pointer, mask = operands
     found = low.plan.box(pointer, mask)
@@ -413,7 +413,7 @@ def device_assert(low: Lowering, op: Op) -> None:
         with f.when(f.emit(f"xor i1 {low.scalar(condition).name}, true")):
             fail("0")
         return
-    if _constant(condition):
+    if is_constant(condition):
         assert condition.op is not None
         if condition.op.attrs["value"] == "true":
             return

@@ -77,7 +77,7 @@ class _Carried:
                     continue
                 source = low.plan.root(value)
                 if low.plan.is_buffer(value) and source not in self.args and value not in carried:
-                    tensors.append((low.buffer(value), arg, arg.type.nbytes))
+                    tensors.append((low.held(value), arg, arg.type.nbytes))
                 else:
                     offset = low.arena.take(arg.type.nbytes)
                     taken.append(offset)

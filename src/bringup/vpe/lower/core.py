@@ -93,6 +93,8 @@ class Lowering:
         self.arena = Arena(shared.arena, reuse=shared.dump_site is None and len(func.blocks) == 1)
         self.scalars: dict[Value, V] = {}
         self.buffers: dict[Value, int] = {}
+        self.released: set[Value] = set()
+        """Whose buffers others may have by now."""
         self.windows: dict[Value, str] = {}
         """Loaded block -> pointer to it, in device memory or in its buffer."""
         self.one = Lanes(function, 1)
@@ -164,11 +166,22 @@ class Lowering:
         window = self.windows.get(self.plan.root(value))
         return window if window is not None else self.address(self.allocate(value))
 
+    def held(self, value: Value) -> str:
+        """Pointer to a tensor's buffer, to read it. Raises AssertionError where it does not hold the tensor."""
+        root = self.plan.root(value)
+        if root not in self.windows and root not in self.buffers:
+            raise AssertionError(f"%{value.name} is read from room that nobody has written")
+        if root in self.released:
+            raise AssertionError(f"%{value.name} is read from room that was given back")
+        return self.buffer(value)
+
     def release(self, op: Op) -> None:
         """Free what dies with this operation."""
         for value in self.plan.dead_after.get(op, ()):
             if value in self.buffers:
                 self.arena.give(self.buffers[value])
+                if self.arena.reuse:
+                    self.released.add(value)
 
     @contextmanager
     def scratch(self, nbytes: int) -> Iterator[str]:
@@ -188,7 +201,7 @@ class Lowering:
             pointer = self.address(self.arena.take(value.type.nbytes))
             self.fill(value, pointer)
             return pointer
-        return self.buffer(value)
+        return self.held(value)
 
     def check(self, status: str) -> None:
         """Leave through the fault exit if an engine call returned nonzero."""
@@ -311,7 +324,7 @@ class Lowering:
     def put(self, value: Value, pointer: str) -> None:
         """Write a tensor into dense memory, by copying if it already lies in local memory."""
         if self.plan.is_buffer(value) and value not in self.plan.affine.carried:  # those have no buffer of their own
-            source = self.buffer(value)  # a window lies in device memory, where its elements are aligned and no more
+            source = self.held(value)  # a window lies in device memory, where its elements are aligned and no more
             self.f.do(
                 f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {pointer}, ptr align 1 {source}, i64 "
                 f"{value.type.nbytes}, i1 false)"
@@ -332,7 +345,7 @@ class Lowering:
                     found = self.scalar(value)
                     name = found.name if found.elem != "i1" else f.emit(f"zext i1 {found.name} to i8")
                     f.do(f"store {STORED[found.elem]} {name}, ptr {target}, align 1")
-            except Unsupported:
+            except (Unsupported, AssertionError):
                 continue  # a value that has no form of its own here
             shared.dumps.append((value, shared.dump_bytes))
             shared.dump_bytes += (value.type.nbytes + 63) // 64 * 64 + 64

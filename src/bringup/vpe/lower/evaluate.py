@@ -10,7 +10,7 @@ from bringup.vpe.llvm_text import Function
 from bringup.vpe.lower.affine import Affine
 from bringup.vpe.lower.elementwise import ELEMENTWISE, apply
 from bringup.vpe.lower.lanes import STORED, Lanes, V, literal
-from bringup.vpe.lower.plan import inline_reduce
+from bringup.vpe.lower.plan import inline_reduce, is_constant
 
 if TYPE_CHECKING:
     from bringup.vpe.lower.core import Lowering
@@ -99,7 +99,7 @@ class Eval:
     def _compute(self, value: Value, index: tuple[Idx, ...]) -> V:
         low = self.low
         if low.plan.is_buffer(value) and value not in low.plan.affine.carried:
-            return self.leaf(low.buffer(value), value.type, index)
+            return self.leaf(low.held(value), value.type, index)
         return self.define(value, index)
 
     def define(self, value: Value, index: tuple[Idx, ...]) -> V:
@@ -297,6 +297,8 @@ class Eval:
         return self.value(op.operands[0], tuple(inner))
 
     def _tt_reshape(self, op: Op, value: Value, index: tuple[Idx, ...]) -> V:
+        if is_constant(op.operands[0]):
+            return self.value(op.operands[0], (ZERO,) * len(op.operands[0].type.dims))
         have = [idx for idx, size in zip(index, value.type.dims, strict=True) if size > 1]
         inner = tuple(ZERO if size == 1 else have.pop(0) for size in op.operands[0].type.dims)
         return self.value(op.operands[0], inner)

@@ -76,7 +76,10 @@ def _visit(low: Lowering, op: Op) -> None:
     elif name in ELEMENTWISE or name in LAYOUT or name == "tt.map_elementwise":
         for value in op.results:
             if value in low.plan.materialised and value not in low.plan.affine.carried:
-                low.materialise(value)
+                if name == "tt.reshape":  # of a walk that a loop carries: the same elements in the same order
+                    low.fill(op.operands[0], low.buffer(value))
+                else:
+                    low.materialise(value)
     else:
         raise Unsupported(op, "no lowering for this operation")
 

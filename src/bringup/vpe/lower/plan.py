@@ -115,6 +115,9 @@ class Plan:
             self.materialised.add(value)
 
     def _alias(self, op: Op) -> None:
+        if op.operands[0] in self.affine.carried:  # which has no buffer
+            self.materialised.add(op.result)
+            return
         self._need(op.operands[0])
         self.alias[op.result] = op.operands[0]
 
@@ -148,7 +151,7 @@ class Plan:
                 if walk is None:
                     self._need(op.operands[0])
                 mask = op.operands[2 if name == "tt.store" else 1 :]
-                if mask and not _constant(mask[0]) and self.box(op.operands[0], mask[0]) is None:
+                if mask and not is_constant(mask[0]) and self.box(op.operands[0], mask[0]) is None:
                     self._need(mask[0])
             if name == "tt.store":
                 self._need(op.operands[1])
@@ -165,7 +168,7 @@ class Plan:
             name == "tt.reshape"
             and not flat_reshape(op)
             and self.affine.of(op.result) is None
-            and not _constant(op.operands[0])
+            and not is_constant(op.operands[0])
         ):
             self._alias(op)
         elif inline_reduce(op):
@@ -345,7 +348,7 @@ def _dense(strides: tuple[Expr, ...], type_: Type) -> bool:
     return True
 
 
-def _constant(value: Value) -> bool:
+def is_constant(value: Value) -> bool:
     """A splat constant."""
     if value.op is None or value.op.name != "arith.constant":
         return False
