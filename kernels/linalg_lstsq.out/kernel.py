@@ -146,7 +146,7 @@ def kernel_full(rank_ptr, flag_ptr, batch, n, BLOCK: tl.constexpr):
         at = start + tl.arange(0, BLOCK)
         r = tl.load(rank_ptr + at, mask=at < batch, other=0)
         missing += ((at < batch) & (r != n)).to(tl.int32)
-    tl.store(flag_ptr, tl.sum(missing, axis=0))
+    tl.store(flag_ptr, tl.minimum(tl.sum(missing, axis=0), 1))
 
 
 @triton.jit

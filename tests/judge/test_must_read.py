@@ -31,6 +31,8 @@ MASK = torch.zeros(3, dtype=torch.bool)
         ("repeat_interleave.Tensor", (torch.arange(3),), {}, True),
         ("repeat_interleave.Tensor", (torch.arange(3),), {"output_size": 3}, False),
         ("repeat_interleave", (torch.ones(3), 2), {}, False),
+        ("repeat_interleave", (), {"input": torch.ones(3), "repeats": torch.arange(3)}, True),
+        ("repeat_interleave", (torch.arange(3),), {}, True),
         ("repeat_interleave", (torch.ones(3), torch.arange(3)), {}, True),
         ("linalg_lstsq.out", (torch.ones(3, 2), torch.ones(3, 1)), {"driver": "gelsd"}, True),
         ("linalg_lstsq.out", (torch.ones(2, 2), torch.ones(2, 1)), {"driver": "gelsd"}, False),

@@ -58,3 +58,21 @@ def test_no_code_is_made_that_reads_what_is_not_there(monkeypatch: pytest.Monkey
     x = torch.ones(64, dtype=torch.int32)
     with pytest.raises(vpe.VpeCompileError, match=fault):
         kernel_twice[(1,)](x, torch.zeros_like(x))
+
+
+@triton.jit
+def kernel_split(x, at, halves, later):
+    i = tl.arange(0, 32)
+    even, odd = tl.split(tl.reshape(tl.load(x + i), [16, 2]))
+    j = tl.arange(0, 16)
+    tl.store(halves + j, even)
+    found = tl.load(x + tl.load(at + j))  # whose addresses are listed in local memory
+    tl.store(later + j, odd * 2 + found)
+
+
+def test_a_half_that_is_read_later_keeps_what_was_split() -> None:
+    x, at = torch.arange(32, dtype=torch.int32), torch.arange(16).flip(0).to(torch.int32)
+    halves, later = torch.zeros(16, dtype=torch.int32), torch.zeros(16, dtype=torch.int32)
+    kernel_split[(1,)](x, at, halves, later)
+    assert torch.equal(halves, x[::2])
+    assert torch.equal(later, x[1::2] * 2 + x[at.long()])

@@ -34,6 +34,7 @@ from bringup.device.memory import (
     Memory,
     codes,
     count_codes,
+    holds_input,
     layout_numbers,
     pieces,
     stretches,
@@ -279,12 +280,12 @@ class Execution:
             given.copy_(taken)
         if writers.size:
             block.brought = block.brought or origin.brought or origin.owner == "input"
-            block.launched = block.launched or origin.launched
             block.fed = block.fed or origin.fed
         found = carried(self.lineage, self.order, source, origin, target, block, writers)
         if self.order is not None and self.order.odd:
             raise Broken(COPIES, self.order.odd)
         mine[...] = 0 if moved else found
+        block.launched = origin.launched or (block.launched and not holds_input(found))
 
     def _upload(self, body: memoryview) -> None:
         import torch
@@ -380,7 +381,7 @@ class Execution:
             fed = any(block is not None and block.fed for block in blocks)
             for block in blocks:
                 if block is not None:
-                    block.launched, block.fed = True, block.fed or fed
+                    block.launched, block.fed = block.launched or block.writable, block.fed or fed
         account = self.account
         account.launches += 1
         account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))

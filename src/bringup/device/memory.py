@@ -42,7 +42,7 @@ class Block:
     brought: bool = False
     """Whether the host, or a copy of what an input holds, has put something there."""
     launched: bool = False
-    """Whether a kernel was given it, or what was copied there: what none has written may be left on purpose."""
+    """Whether a kernel could write it since an argument was copied there: what none has written is left on purpose."""
     fed: bool = False
     """Whether what it holds may hang on an input: it is one, or a kernel or a copy has brought it together with one."""
     real: Any = None
@@ -251,6 +251,11 @@ def count_codes(by: Map) -> dict[int, int]:
     for start in range(0, flat.size, COUNTED_AT_ONCE):
         counts += np.bincount(flat[start : start + COUNTED_AT_ONCE], minlength=256)
     return {int(code): int(counts[code]) for code in np.flatnonzero(counts)}
+
+
+def holds_input(by: Any) -> bool:
+    """Whether some of these codes say that a byte is an input's."""
+    return bool(((np.asarray(by) & WRITER) == INPUT).any())
 
 
 def all_written(by: Map, offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...]) -> bool:

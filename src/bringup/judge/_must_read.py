@@ -50,7 +50,7 @@ def must_read(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], outs: C
         return None
 
     def given(key: str, place: int, default: Any = None) -> Any:
-        return asked.get(key, args[place] if len(args) > place else default)
+        return asked.get(key, args[place] if 0 <= place < len(args) else default)
 
     if base in _TRUTHS:
         differ = base == "equal" and len({tensor.shape for tensor in tensors}) > 1

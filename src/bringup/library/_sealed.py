@@ -94,10 +94,10 @@ class Sealer:
         self.clock.close()
         self.caller.close()
 
-    def store(self, source: str) -> TapeStore:
+    def store(self, source: str, overload: str) -> TapeStore:
         """The tapes of a kernel that other processes have left."""
         caller = self.caller
-        return TapeStore(file_of(source, caller.target, caller.toolchain), self.kernels.kept)
+        return TapeStore(file_of(source, overload, caller.target, caller.toolchain), self.kernels.kept)
 
     def wrapper(self, source: str, schema: Schema) -> SealedWrapper:
         """What stands for the `wrapper` of a module, which an overload's calls go to."""
@@ -250,7 +250,7 @@ class SealedWrapper:
         self._beyond = reaches_beyond(schema.name)
         self._fills = fills(schema.name)
         self._outs = {p.name for p in given if p.written and p.keyword_only}
-        self._store = sealer.store(source)
+        self._store = sealer.store(source, schema.name)
         self._overload = schema.name
         self.__signature__ = signature_of(source)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import itertools
 import json
 import os
 import warnings
@@ -221,20 +222,21 @@ def _tuples(told: list[Any]) -> tuple[Any, ...]:
     return tuple(tuple(one) for one in told)
 
 
-def file_of(source: str, target: str, toolchain: str) -> Path:
-    """The file of a kernel's tapes."""
-    parts = [source, target, toolchain, torch.__version__, _ours()]
+def file_of(source: str, overload: str, target: str, toolchain: str) -> Path:
+    """The file of a kernel's tapes, of calls of one overload: each is held to its own rules."""
+    parts = [source, overload, target, toolchain, torch.__version__, _ours()]
     return tapes_folder() / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.jsonl"
 
 
 @functools.cache
 def _ours() -> str:
-    """Changes with every line of what makes tapes and runs them: the guest's world, and the device's."""
+    """Changes with every line of what makes tapes, runs them, and says what calls are held to."""
     digest = hashlib.sha256()
     root = Path(bringup.__file__).resolve().parent
-    for part in ("judge", "device", "library", "vpe", "targets"):
-        for path in sorted((root / part).rglob("*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
+    made = [(root / part).rglob("*.py") for part in ("judge", "device", "library", "vpe", "targets")]
+    held = [(root / part).glob("*.py") for part in ("suites", "linter", "operators")]
+    for path in sorted(itertools.chain(*made, *held)):
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from bringup.device.execution import UNFED
-from bringup.device.memory import WRITER, Map, codes, stretches
+from bringup.device.memory import WRITER, Map, codes, holds_input, stretches
 from bringup.device.regions import ALIGNED
 from bringup.device.seeds import SEED
 from bringup.library._trace import Trace, first_codes
@@ -93,7 +93,7 @@ class Room:
         """Of a call that draws random numbers."""
         self.aside: dict[int, tuple[Region, Region]] = {}
         """By number of a region, where `regions` has a copy: the caller's, and what it held before."""
-        self._kept = {number for number, may in enumerate(written) if may == "nothing"}
+        self.read_only = {number for number, may in enumerate(written) if may == "nothing"}
         for number, may in enumerate(written):
             if may == "elements":
                 before = _copy_of(given[number])
@@ -101,7 +101,7 @@ class Room:
         self._shown: dict[int, tuple[Map, Map | None]] = {}  # by region: as this call sees its map, and the map
         self._changed: set[int] = set()  # regions whose maps differ since
         self.seen: set[int] = set()
-        """Regions that a kernel was given, or what was copied there."""
+        """Regions that a kernel could write since an argument was copied there."""
         self.fed = {
             number for number, region in enumerate(given)
             if region.numel() and (number >= len(shown) or (readable := shown[number]) is None or readable.any())
@@ -109,7 +109,7 @@ class Room:
         """Regions whose contents may hang on an argument that may be read."""
         for number, region in enumerate(given):
             readable = shown[number] if number < len(shown) else None
-            if trace is not None and number not in self._kept and region.numel():
+            if trace is not None and number not in self.read_only and region.numel():
                 self._follow(number, readable)
             elif region.numel():
                 self._show(number, readable)
@@ -133,7 +133,7 @@ class Room:
         if number in self._shown:
             whole.initialised = self._shown[number][0]
         whole.base, whole.nbytes, whole.name = region.data_ptr(), nbytes, name
-        whole.writable = whole.writable and number not in self._kept
+        whole.writable = whole.writable and number not in self.read_only
         return whole
 
     def moves(self, nbytes: int, stretches: int = 0) -> None:
@@ -144,7 +144,7 @@ class Room:
 
     def written(self, number: int) -> None:
         """The host or a copy is about to write a region. Raises GuestFailed where the call may not."""
-        if number in self._kept:
+        if number in self.read_only:
             raise GuestFailed("a copy writes an argument that this operator must leave as it is")
 
     def _show(self, number: int, readable: Map | None) -> None:
@@ -164,7 +164,7 @@ class Room:
 
     def follows(self, number: int) -> bool:
         """Whether it is kept who writes each byte of a region."""
-        return number in self._shown and number not in self._kept
+        return number in self._shown and number not in self.read_only
 
     def codes_of(self, number: int) -> Map:
         """Who wrote each byte of a region, which is not freed."""
@@ -221,9 +221,10 @@ class Room:
 
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""
-        for kept in (self.seen, self.fed):
-            if source.region in kept:
-                kept.add(target.region)
+        if source.region in self.fed:
+            self.fed.add(target.region)
+        if source.region in self.seen:
+            self.seen.add(target.region)
         if source.region not in self._shown and target.region not in self._shown:
             return
         before, after = self.buffer(source.region), self.buffer(target.region)
@@ -234,7 +235,10 @@ class Room:
             self._shown[target.region] = first_codes(after.nbytes, own), own
         mine = self._shown[target.region][0]
         if self.trace is not None:
-            codes(mine, *target.bytes())[...] = self.trace.copied(source, self.codes_of(source.region), target, mine)
+            found = self.trace.copied(source, self.codes_of(source.region), target, mine)
+            codes(mine, *target.bytes())[...] = found
+            if source.region not in self.seen and holds_input(found):
+                self.seen.discard(target.region)
         else:
             written = True if before.initialised is None else codes(before.initialised, *source.bytes()) != 0
             codes(mine, *target.bytes())[...] = np.where(written, LAUNCHED, 0)
@@ -365,7 +369,7 @@ class Launch:
         )  # fmt: skip
         given = {region for _, _, region, _ in self.pointers if region >= 0}  # else a pointer into nobody's memory
         if min(one.grid) > 0:
-            regions.seen |= given
+            regions.seen |= given - regions.read_only
             regions.fed |= given if given & regions.fed else set()
         for region in given:
             regions.launched(region)

@@ -216,8 +216,8 @@ class Plan:
                     or any(self.is_buffer(r) or not r.type.is_tensor for r in op.results)
                 ):
                     found.add(op)
-                    for result in op.results:
-                        if result in self.alias:
+                    for result in op.results:  # of several some may be read later through expressions
+                        if result in self.alias or (result.type.is_tensor and not self.is_buffer(result)):
                             stack.append(result)
                 else:
                     stack.extend(op.results)
