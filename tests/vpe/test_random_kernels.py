@@ -68,7 +68,7 @@ class Writer:
     def statement(self, indent: int, depth: int) -> None:
         r = self.r
         a, b = r.choice(self.blocks), r.choice(self.blocks)
-        kind = r.randrange(16)
+        kind = r.randrange(20)
         if kind == 0 and depth < 2:
             self.loop(indent, depth)
         elif kind == 1 and depth < 2:
@@ -86,6 +86,18 @@ class Writer:
             self.put(indent, f"{name}l, {name}r = tl.split(tl.reshape({a}, (M, N // 2, 2)))")
             self.put(indent, f"{name} = tl.reshape(tl.join({name}r, {name}l), (M, N))")
             self.blocks.append(name)
+        elif kind == 16:  # halves of which one is wanted at once, and the other later
+            one, two = self.new(), self.new()
+            self.put(indent, f"{one}, {two} = tl.split(tl.join({a}, {b} * 0.5))")
+            if depth == 0:
+                self.put(indent, f"tl.store(o + {r.randrange(1, 3)} * M * N + ix, {one})")
+            self.blocks += r.sample([one, two], r.randrange(1, 3))
+        elif kind == 17:
+            axis, value = r.randrange(2), self.new()
+            self.put(indent, f"{value}, {value}at = tl.{r.choice(['max', 'min'])}({a}, {axis}, return_indices=True)")
+            (self.columns if axis == 0 else self.rows).append(r.choice([value, f"{value}at.to(tl.float32)"]))
+        elif kind == 18:  # places that are listed in local memory
+            self.block(indent, f"tl.load(x + (ix ^ n) % (M * N)) + {a} * 0.5")
         elif kind == 5 and depth == 0:
             self.put(indent, f"tl.store(o + {r.randrange(1, 3)} * M * N + ix, {a})")
         else:
@@ -115,11 +127,19 @@ class Writer:
             name = self.new()
             self.put(indent, f"{name} = {source}{' * 1.0' if r.random() < 0.5 else ''}")
             carried.append(name)
+        walk = self.new()
+        self.put(indent, f"{walk} = ix % {r.choice([3, 5, 4096])} if {r.random() < 0.5} else ix + 0")
         self.put(indent, f"for j{depth} in range({r.choice(['n', '3', 'p + 1'])}):")
         kept = list(self.blocks), list(self.rows), list(self.columns)
         self.blocks += carried
+        if r.random() < 0.5:  # a walk that the loop carries, in another shape
+            flat = r.choice(["(N, M)", "(M * N,)"])
+            self.block(indent + 1, f"tl.reshape(tl.reshape({walk}, {flat}), (M, N)).to(tl.float32) * 0.01")
+            self.put(indent + 1, f"o_{walk} = tl.min(tl.reshape({walk}, (M * N,)), 0)")
+            self.block(indent + 1, f"{r.choice(carried)} + o_{walk}")
         for _ in range(r.randrange(0, 3)):
             self.statement(indent + 1, depth + 1)
+        self.put(indent + 1, f"{walk} += 1")
         for name in carried:
             other = r.choice(self.blocks)
             updates = [
@@ -134,6 +154,8 @@ class Writer:
             self.put(indent + 1, f"{carried[0]}, {carried[1]} = {carried[1]}, {carried[0]}")
         self.blocks, self.rows, self.columns = kept
         self.blocks += carried
+        if r.random() < 0.5:
+            self.block(indent, f"tl.reshape(tl.reshape({walk}, (N, M)), (M, N)).to(tl.float32) * 0.01")
 
     def branch(self, indent: int, depth: int, a: str, b: str) -> None:
         r = self.r
