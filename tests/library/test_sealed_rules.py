@@ -522,6 +522,34 @@ def test_each_call_writes_all_of_what_is_there_for_its_result(tmp_path: Path) ->
             torch.abs(torch.full((20,), 1000.0).to("vpe"))
 
 
+RELU_IN_PLACE = """
+@triton.jit
+def kernel_relu(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, tl.maximum(x, 0.0), mask=(i < n) & (x < 100.0))
+
+
+def wrapper(self):
+    n = self.numel()
+    x, result = self.contiguous(), torch.empty_like(self)
+    kernel_relu[(triton.cdiv(n, 64),)](x, result, n, BLOCK=64)
+    self.copy_(result)
+    return self
+"""
+
+
+def test_each_call_puts_back_only_what_somebody_has_written(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "kernels", {"relu_": RELU_IN_PLACE})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        for _ in range(3):
+            x = torch.randn(20)
+            assert torch.equal(x.to("vpe").relu_().cpu(), x.relu())
+        x[7] = 1000.0
+        with pytest.raises(KernelFailed, match="never written"):
+            x.to("vpe").relu_()
+
+
 @pytest.mark.parametrize("fill", ["x[2] = 5.0", "x.index_fill_(0, at, 5.0)", "x.scatter_(0, at, 5.0)"])
 def test_what_the_program_has_not_written_is_still_its_own(fill: str) -> None:
     """A cache that is filled bit by bit: what else is there nobody knows, and nobody asks for."""
@@ -544,3 +572,13 @@ def test_of_what_is_written_in_place_a_kernel_writes_all_that_moves(tmp_path: Pa
                 x.add_(y.to("vpe"))
         else:
             torch.testing.assert_close(x.add_(y.to("vpe")).cpu(), 1 + y)
+
+
+def test_in_place_each_call_writes_each_element(tmp_path: Path) -> None:
+    """As the first one does: what a kernel leaves, since it finds something rare, is no result."""
+    library = make_library(tmp_path / "kernels", {"abs.out": ABS.replace("BODY", "")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        for _ in range(3):
+            torch.randn(20).to("vpe").abs_()
+        with pytest.raises(KernelFailed, match="as they were"):
+            torch.full((20,), 1000.0).to("vpe").abs_()

@@ -12,7 +12,7 @@ from bringup.device.wire import Malformed
 
 MOST_DIGITS = 400  # of a number that a kernel is described with
 MOST_KERNELS = 1 << 16  # of one guest
-MOST_CONSTANTS = 1 << 20  # characters: a kernel has few, and each is cut
+MOST_CONSTANTS = 1 << 16  # characters: a kernel has few, and each is cut
 MOST_TEXT = 256 << 20  # bytes of all kernels that one guest asks for
 MOST_COMMANDS, MOST_QUEUED = 1 << 17, 256 << 20  # of one call, and bytes of them
 FRESH = "fresh"  # with a text: compiled anew for one guest, neither looked up nor kept
@@ -32,6 +32,8 @@ def request_of(body: memoryview) -> dict[str, Any]:
     constants = found.get("constants", {})
     if not isinstance(constants, dict) or len(json.dumps(constants)) > MOST_CONSTANTS:
         raise Malformed("more constants than messages quote")
+    if not all(value is None or isinstance(value, bool | int | float | str) for value in constants.values()):
+        raise Malformed("a constant that is no number and no text")  # lists take many times their characters
     return found
 
 

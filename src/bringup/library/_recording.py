@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -56,6 +57,7 @@ from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, state
 
+MOST_QUOTED = 32  # constants of a kernel that messages quote
 MOST_TRIED_SECONDS = 30.0  # that trials of a call take before nothing is measured any more
 LEAST_LIMIT, PER_BYTE = 4 << 30, 16  # bytes that a call may allocate: at least, and for each byte of its arguments
 
@@ -367,9 +369,8 @@ class Recorder:
         if isinstance(made, dict):
             return {"refused": made["log"], "short": made.get("short", "")}, b""
         names, kinds = arguments_of(request, made.facts)
-        named = SimpleNamespace(
-            name=made.facts.name, constants=dict(request["constants"]), profile=state.profile(), key=made.key
-        )
+        quoted = dict(itertools.islice(request["constants"].items(), MOST_QUOTED))
+        named = SimpleNamespace(name=made.facts.name, constants=quoted, profile=state.profile(), key=made.key)
         number = len(self.launchers) + 1
         said = int(made.facts.facts.get("constants", 0)), str(made.facts.facts.get("canonical") or request["text"])
         recast = bool(made.facts.facts.get("recast"))

@@ -87,8 +87,8 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
 def check_written(tape: Tape, call: Call, room: Room) -> None:
     """Raise GuestFailed where nobody wrote some of a result, or of an argument that is there for it.
 
-    Asked of each call: which elements a kernel writes may hang on what it finds. Not of arguments that were resized,
-    which are made of other memory.
+    Asked of each call: which elements a kernel writes may hang on what it finds. Calls that change an argument in place
+    are traced, unless the operator keeps some.
     """
     answer = tape.answer
     after = None if answer.after is None else dict(_views(described(answer.after), answer.storages))
@@ -97,6 +97,7 @@ def check_written(tape: Tape, call: Call, room: Room) -> None:
     for place, view in call.views():
         if place in call.unread and (after is None or after.get(place) == view):
             asked.append(view)
+    asked += [view for view in (after or {}).values() if view.region >= given]  # those that were resized
     for view in asked:
         by = room.seen_by_call(view.region)
         if by is not None and not all_written(by, *view.bytes()):

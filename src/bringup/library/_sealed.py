@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 15.0  # that a guest may take for a call that nobody waits for
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
-KEPT = 4096  # tapes of one kernel; beyond them all are forgotten
+KEPT, MOST_STEPS = 4096, 1 << 17  # tapes of one kernel, and steps of all of them; beyond these all are forgotten
 READ_BYTES = 16  # a size or a flag, with room for a second one
 READS_ARGUMENTS = ("_local_scalar_dense", "item")  # to read is what these do
 MOST_MESSAGE = 2000  # characters of a refusal
@@ -242,6 +242,7 @@ class SealedWrapper:
         )
         self._places = [p.name in self._written for p in given if not p.keyword_only]
         self._tapes: dict[Any, list[Tape]] = {}  # several where values that it reads decide
+        self._steps = 0  # of all of them
         self._moving: dict[Any, _Moving] = {}  # by what calls have but their numbers
         self._learned: dict[Any, _Learned] = {}  # by kind
         self._agreed: dict[Any, None] = {}  # foretold calls for which a guest has been asked
@@ -282,7 +283,11 @@ class SealedWrapper:
         held = rule.computes and not self._beyond and not self._sealer.copies_count
         trace = None
         copies = rule.keeps != "elements"
-        if held and (not tapes or tapes[0].readings or tapes[0].brings(len(call.regions), copies=copies)):
+        changed = call.changed() if held else set[int]()
+        followed = bool(changed) and rule.keeps == "nothing"  # in place each element is written, in each call
+        if held and (
+            not tapes or followed or tapes[0].readings or tapes[0].brings(len(call.regions), changed, copies=copies)
+        ):
             trace = Trace(call)
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.seed = seed
@@ -379,8 +384,10 @@ class SealedWrapper:
         return tapes
 
     def _keep(self, call: Call, tape: Tape) -> None:
-        if len(self._tapes) >= KEPT:
+        self._steps += len(tape.steps)
+        if len(self._tapes) >= KEPT or self._steps > MOST_STEPS:
             self._tapes.clear()
+            self._steps = len(tape.steps)
         kept = self._tapes.setdefault(call.key, [])
         if len(kept) >= KEPT:
             kept.clear()

@@ -186,6 +186,14 @@ class Call:
             for region, found in zip(self.regions, readable, strict=True)
         ]
 
+    def changed(self) -> set[int]:
+        """The regions of tensors that the call may read and write."""
+        written = {id(tensor) for tensor in self.written}
+        return {
+            told[0] for place, (tensor, told) in enumerate(zip(self.tensors, self._told, strict=True))
+            if id(tensor) in written and place not in self.unread
+        }  # fmt: skip
+
     def views(self) -> list[tuple[int, View]]:
         """Those of its tensors that have elements, on its regions, each with its number."""
         return [

@@ -7,7 +7,7 @@ this process, once or again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -433,10 +433,11 @@ class Tape:
     said: int = field(default=0, compare=False)
     """Bytes that the texts of its kernels say, as the judge counts them; 0 once it was kept."""
 
-    def brings(self, given: int, *, copies: bool) -> bool:
+    def brings(self, given: int, into: Collection[int], *, copies: bool) -> bool:
         """Whether memory that it returns or leaves ever held bytes of the host's, or (`copies`) of an argument.
 
-        Which of these kernels write over may hang on what they find. `given`: how many regions are the arguments'.
+        Which of these kernels write over may hang on what they find; and which of what is copied into an argument that
+        the call changes. `given`: how many regions are the arguments'; `into`: which of them it changes.
         """
         brought: set[int] = set()
         for step in self.steps:
@@ -444,6 +445,8 @@ class Tape:
                 brought.add(step.target.region)
             elif isinstance(step, Copy):
                 source = step.source.region
+                if step.target.region in into:
+                    return True
                 if source in brought or (copies and source < given):
                     brought.add(step.target.region)
         return any(number in brought for number in (*self.answer.storages, *range(given)))
