@@ -20,6 +20,8 @@ LEAVING = {"index_copy", "index_add", "masked_fill", "scatter", "scatter_reduce"
         ("arguments", True, False, ""),
         ("arguments", False, False, ALONE),
         ("arguments", True, True, MOVED),
+        ("copies", False, True, ""),
+        ("copies", True, False, LEFT),
         ("nothing", True, True, MOVED),
         ("nothing", True, False, LEFT),
     ],
@@ -30,7 +32,7 @@ def test_by_operator(keeps: str, given: bool, result: bool, said: str) -> None:
 
 @pytest.mark.parametrize("suite", ["opinfo", "aten"])
 def test_suites_say_which(suite: str) -> None:
-    found: dict[str, set[str]] = {"nothing": set(), "arguments": set(), "elements": set()}
+    found: dict[str, set[str]] = {"nothing": set(), "arguments": set(), "elements": set(), "copies": set()}
     for operator in get_suite(suite).operators():
         found[operator.keeps].add(operator.name.partition(".")[0].rstrip("_") if suite == "aten" else operator.name)
     assert len(LEAVING & found["elements"]) >= 6

@@ -13,6 +13,7 @@ from bringup.device.wire import Malformed
 MOST_DIGITS = 400  # of a number that a kernel is described with
 MOST_KERNELS = 1 << 16  # of one guest
 MOST_CONSTANTS = 1 << 16  # characters: a kernel has few, and each is cut
+MOST_NAME = 1 << 10  # characters of an argument's
 MOST_TEXT = 256 << 20  # bytes of all kernels that one guest asks for
 MOST_COMMANDS, MOST_QUEUED = 1 << 17, 256 << 20  # of one call, and bytes of them
 FRESH = "fresh"  # with a text: compiled anew for one guest, neither looked up nor kept
@@ -48,8 +49,8 @@ def check_options(request: dict[str, Any], known: int) -> None:
 def arguments_of(request: dict[str, Any], kernel: Kernel) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return names and kinds of a kernel's arguments; raises Malformed where they are not those of the text."""
     names, kinds = (tuple(str(pair[place]) for pair in request["args"]) for place in (0, 1))
-    if not all(name.isidentifier() for name in names):
-        raise Malformed("a kernel whose arguments have no names")
+    if not all(name.isidentifier() and len(name) <= MOST_NAME for name in names):
+        raise Malformed("a kernel whose arguments have no names, or long ones")
     own = kernel.facts.get("signature", [])
     if len(own) != len(kinds) or any(_width(a) != _width(b) for a, b in zip(own, kinds, strict=True)):
         raise Malformed("a kernel with other arguments than its text has")

@@ -22,8 +22,12 @@ BEYOND = frozenset({"as_strided", "as_strided_copy", "as_strided_scatter", "resi
 ones."""
 
 
-FILLED = frozenset({"uniform_", "normal_", "exponential_", "bernoulli_", "random_", "fill_", "zero_"})
-"""Operators that write every element of their first argument, and read none: a result of theirs can keep nothing."""
+FILLED = {
+    **dict.fromkeys(("uniform_", "normal_", "exponential_", "bernoulli_", "random_", "fill_", "zero_"), (0,)),
+    **dict.fromkeys(("_cummax_helper", "_cummin_helper"), (1, 2)),
+}
+"""Operators that write every element of tensors given by position, and read none: which of a call's tensors these are.
+Of a keyword `out` it is said by its name."""
 
 
 class Readable(NamedTuple):
@@ -40,9 +44,9 @@ def reaches_beyond(operator: str) -> bool:
     return operator.partition(".")[0].removesuffix("_") in BEYOND
 
 
-def fills(operator: str) -> bool:
-    """Whether an operator or overload writes its first argument without reading it."""
-    return operator.partition(".")[0] in FILLED
+def filled(operator: str) -> tuple[int, ...]:
+    """Which tensors by position an operator or overload writes without reading them."""
+    return FILLED.get(operator.partition(".")[0], ())
 
 
 def marks(nbytes: int, tensors: Iterable[Readable]) -> Map | None:

@@ -13,7 +13,7 @@ import torch
 
 from bringup.device.account import Allowance
 from bringup.device.elements import element_bytes
-from bringup.device.reach import fills, reaches_beyond
+from bringup.device.reach import filled, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
@@ -124,7 +124,7 @@ class CaseJudge(Comparison):
             return self.placed()
         return [
             one for number, one in enumerate(self.placed())
-            if not (number == 0 and fills(self.operator.name))
+            if number not in filled(self.operator.name)
             and (self._name_of(number) not in self._results or not self.must_write(number))
         ]  # fmt: skip
 

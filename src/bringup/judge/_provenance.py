@@ -111,6 +111,8 @@ def kept(keeps: Keeps, given: bool, *, result: bool) -> str:
         given: whether a kernel was given the memory, or nothing is to be done, for a tensor has no elements.
         result: whether they were copied there; else they are what an argument held that may be written.
     """
+    if keeps == "copies" and result:
+        return ""
     if keeps == "elements" or (keeps == "arguments" and not result):
         return "" if given else ALONE
     return MOVED if result else LEFT

@@ -50,6 +50,7 @@ from bringup.library._tapes import (
     Tape,
     Upload,
     View,
+    plain,
     read,
     untuned,
 )
@@ -209,7 +210,7 @@ class Recorder:
             if known.tried is not None and known.named.key in launched:
                 self.kernels.compiled(known.tried)
         after = None if reply["after"] == asked else reply["after"]
-        returned = Returned(reply["result"], after, numbers)
+        returned = Returned(plain(reply["result"]), plain(after), numbers)
         # What runs may be what the launches name, or what was chosen.
         said = max(self._said(launches), self._said(step.chosen for step in launches))
         return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.readings), said)
@@ -317,8 +318,8 @@ class Recorder:
             self.steps.append(Allocate(nbytes))
         elif command is Command.FREE:
             number = self._region.get(ADDRESS.unpack(body)[0], -1)
-            if number >= len(self.given):
-                if number not in self._freed and self.sizes[number] >= space.PAGE:
+            if number >= len(self.given) and number not in self._freed:
+                if self.sizes[number] >= space.PAGE:
                     self._limit += self.sizes[number]
                 self._freed.add(number)
                 self.steps.append(Free(number))

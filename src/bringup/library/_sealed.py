@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bringup.device.reach import fills, reaches_beyond
+from bringup.device.reach import filled, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
 from bringup.judge._must_read import UNDECIDED, must_read
@@ -249,7 +249,7 @@ class SealedWrapper:
         self._readings = Readings()
         self._reads = _Reads.of(schema)
         self._beyond = reaches_beyond(schema.name)
-        self._fills = fills(schema.name)
+        self._filled = filled(schema.name)
         self._outs = {p.name for p in given if p.written and p.keyword_only}
         self._store = sealer.store(source, schema.name)
         self._overload = schema.name
@@ -264,7 +264,7 @@ class SealedWrapper:
             values += [value for name, value in kwargs.items() if name in self._written]
             call.written = list(tensors_in(values))
             if not self._beyond:
-                call.show(self._outs, first=not self._fills)
+                call.show(self._outs, self._filled)
                 call.keep()
             return self._call(call, seed)
         except CallFailed as failed:

@@ -170,14 +170,14 @@ class Call:
                 found[told[0]].append(_reachable(told))
         self.may_write = [_may(region.numel(), elements) for region, elements in zip(self.regions, found, strict=True)]
 
-    def show(self, outs: Iterable[str], *, first: bool = True) -> None:
-        """Leave the elements of all arguments to be read but of those named, which the call is to write.
+    def show(self, outs: Iterable[str], filled: Iterable[int] = ()) -> None:
+        """Leave the elements of all arguments to be read but of those that the call is to write as a whole.
 
-        `first`: also of the first.
+        `outs`: by name; `filled`: which of the tensors, of those by position.
         """
         written = {place for name in outs for place in self._named.get(name, ())}
         readable: list[list[Readable]] = [[] for _ in self.regions]
-        self.unread = written if first else written | {0}
+        self.unread = written | {*filled}
         for place, told in enumerate(self._told):
             if place not in self.unread:
                 readable[told[0]].append(_reachable(told))

@@ -50,7 +50,7 @@ class ReadAllowance(Record):
     inputs: bool = False  # of inputs, too: not only what its kernels have written
 
 
-Keeps = Literal["nothing", "arguments", "elements"]
+Keeps = Literal["nothing", "arguments", "elements", "copies"]
 
 
 class Operator(Record):
@@ -85,7 +85,7 @@ class Operator(Record):
     indexed: bool = False  # with `moves`: in calls of several tensors data decide what goes where, not sizes alone
     # What it leaves as an argument has it, so that no kernel need write it: "nothing"; "arguments", elements of what it
     # may write in place (running statistics); "elements", those of its results, too, which are copies otherwise
-    # (`index_copy`).
+    # (`index_copy`); "copies", all of its result where that is the argument: a cast to the dtype that it has.
     keeps: Keeps = "nothing"
     reads: ReadAllowance = ReadAllowance()  # what the wrapper may read on the host in one call
     start: str = ""  # an operator of another suite whose kernel is a natural start: the same function

@@ -119,11 +119,17 @@ def computes(overloads: Iterable[str]) -> bool:
     return any(overload not in NO_KERNEL for overload in overloads)
 
 
+# Casts: a copy keeps the dtype, and so makes a result of theirs only where there is nothing to cast.
+CASTS = _words("bfloat16 bool byte char double float half int long short to type_as")
+
+
 def keeps(name: str) -> Keeps:
     """What an operator (`index_copy`, `nn.functional.embedding`) or an overload (`put_`) leaves as it was."""
     base = name if name.startswith("nn.") else name.partition(".")[0].rstrip("_")
     if base in KEEPING_ELEMENTS:
         return "elements"
+    if name in CASTS:
+        return "copies"
     return "arguments" if base in KEEPING_ARGUMENTS else "nothing"
 
 
