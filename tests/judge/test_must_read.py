@@ -62,6 +62,7 @@ def test_a_tensor_that_is_there_for_a_result_says_nothing() -> None:
         ("nonzero", (torch.ones(3),), {}, 0),
         ("unique", (torch.ones(3, 2),), {"dim": 1}, 1),
         ("unique_dim", (torch.ones(3, 2), 1), {}, 1),
+        ("unique_consecutive", (torch.ones(3, 2), False, False, 1), {}, 1),
         ("repeat_interleave", (torch.ones(2, 3), torch.arange(3), 1), {}, 1),
         ("repeat_interleave.Tensor", (torch.arange(3),), {}, 0),
         ("nn.functional.one_hot", (torch.arange(3),), {}, -1),

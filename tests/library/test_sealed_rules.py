@@ -12,6 +12,7 @@ from library_kernels import ADD
 from library_testkit import make_library
 
 import bringup
+import bringup.vpe as vpe
 from bringup.library.errors import KernelFailed
 
 FLIP = """
@@ -582,3 +583,12 @@ def test_in_place_each_call_writes_each_element(tmp_path: Path) -> None:
             torch.randn(20).to("vpe").abs_()
         with pytest.raises(KernelFailed, match="as they were"):
             torch.full((20,), 1000.0).to("vpe").abs_()
+
+
+def test_a_mode_without_checks_is_for_the_programs_own_launches(tmp_path: Path) -> None:
+    """The rule on writers goes by what that mode leaves out."""
+    library = make_library(tmp_path / "kernels", {"abs.out": ABS.replace("BODY", "")})
+    with bringup.enable(library, device="vpe:permissive", sealed=True), vpe.launch_mode(checks=False):
+        for _ in range(2):
+            x = torch.randn(20)
+            assert torch.equal(torch.abs(x.to("vpe")).cpu(), x.abs())

@@ -39,17 +39,22 @@ module {
 """
 
 
-def test_a_branch_hands_over_all_its_blocks_at_once() -> None:
+def run(text: str, n: int) -> torch.Tensor:
+    """What `k(out, n)` writes into int32[32]."""
     chip = state.profile_named("pe64")
     options = SimpleNamespace(arch=chip.name, profile=chip.digest, enable_scatter_stores=False)
-    data, name, _ = compile_ttir(EXCHANGE, options)
-    loaded = kernel.load(name, data)
+    data, name, _ = compile_ttir(text, options)
+    out = torch.zeros(32, dtype=torch.int32)
+    packed = np.array([out.data_ptr(), n], np.int64)
+    named = SimpleNamespace(name="k", constants={}, profile=chip)
+    buffers = [memory.Buffer(out.data_ptr(), 128, "out")]
+    launch.run(kernel.load(name, data), chip, (1, 1, 1), named, packed, buffers, Budget(10_000_000, "call"), 1)
+    return out
+
+
+def test_a_branch_hands_over_all_its_blocks_at_once() -> None:
     for turns in (1, 2, 3, 4):
-        out = torch.zeros(32, dtype=torch.int32)
-        packed = np.array([out.data_ptr(), turns], np.int64)
-        named = SimpleNamespace(name="k", constants={}, profile=chip)
-        buffers = [memory.Buffer(out.data_ptr(), 128, "out")]
-        launch.run(loaded, chip, (1, 1, 1), named, packed, buffers, Budget(10_000_000, "call"), 1)
+        out = run(EXCHANGE, turns)
         blocks = torch.arange(32, dtype=torch.int32).split(16)
         assert torch.equal(out, torch.cat(blocks if turns % 2 else blocks[::-1]))
 
@@ -71,3 +76,23 @@ def test_a_dump_behind_an_early_return_has_its_variables() -> None:
         kernel_returns_early[(1,)](x, 3)
     assert {one["name"]: one["value"] for one in caught.value.dump["variables"]}.keys() >= {"n", "found"}
     assert [one["value"] for one in caught.value.dump["variables"] if one["name"] == "found"] == [3]
+
+
+TRUTH = """
+module {
+  tt.func public @k(%out: !tt.ptr<i32>, %n: i32) {
+    %true = arith.constant true
+    %signed = arith.extsi %true : i1 to i32
+    %plain = arith.extui %true : i1 to i32
+    %two = arith.addi %plain, %plain : i32
+    %at = tt.addptr %out, %plain : !tt.ptr<i32>, i32
+    tt.store %out, %signed : !tt.ptr<i32>
+    tt.store %at, %two : !tt.ptr<i32>
+    tt.return
+  }
+}
+"""
+
+
+def test_a_constant_truth_value_is_extended_by_its_sign() -> None:
+    assert run(TRUTH, 0)[:2].tolist() == [-1, 2]

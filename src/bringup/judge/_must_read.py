@@ -56,7 +56,7 @@ def must_read(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], outs: C
         differ = base == "equal" and len({tensor.shape for tensor in tensors}) > 1
         return None if differ else Sought("truth")
     if "unique" in base and base in _SIZES:
-        dim = given("dim", 1) if "dim" in base else asked.get("dim")
+        dim = given("dim", 1 if "dim" in base else 3 if "consecutive" in base else 4)
         return None if tensors[0].numel() == 1 else Sought("size", 0 if dim is None else dim)
     if base in _SIZES:
         return Sought("size")

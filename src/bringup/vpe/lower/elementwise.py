@@ -181,7 +181,9 @@ def _resize(signed: bool) -> Callable[[Lanes, Op, list[V], Call], V]:
         if have == want:
             return lanes.same(value, elem)
         if value.const is not None and not value.vec:
-            number = value.const if signed else value.const & ((1 << have) - 1)
+            number = value.const & ((1 << have) - 1)
+            if signed and number >> (have - 1):  # a truth value that is true is -1 then
+                number -= 1 << have
             number &= (1 << want) - 1
             if want > 1 and number >> (want - 1):
                 number -= 1 << want
