@@ -16,7 +16,7 @@ from wall_rig import Bench, alive, bytes_of, gone, output, request
 
 from bringup.device import frames, space
 from bringup.device.asked import request_of
-from bringup.device.wire import HEAD, LARGEST_TEXT, Command, Descriptor, Malformed
+from bringup.device.wire import HEAD, LARGEST_TEXT, LONGEST_CONSTANT, Command, Descriptor, Malformed
 from bringup.judge._device import DeviceLost
 
 X = torch.arange(64, dtype=torch.float32)
@@ -311,6 +311,14 @@ def test_a_request_that_is_nested_deeply_is_refused_whoever_reads_it(bench: Benc
     bench.begin()
     bench.ask(Command.KERNEL, body)
     assert bench.end().error["rule"] == "stream"
+
+
+def test_a_constant_is_as_long_as_messages_quote() -> None:
+    """Tapes keep it, for each launch: who makes requests may have left out cutting it."""
+    told = "x" * LONGEST_CONSTANT + "... (5000 characters)"
+    assert request_of(memoryview(json.dumps({"constants": {"C": told}}).encode()))["constants"]["C"] == told
+    with pytest.raises(Malformed, match="longer than messages quote"):
+        request_of(memoryview(json.dumps({"constants": {"C": "x" * 5000}}).encode()))
 
 
 def test_a_request_of_half_a_character_is_refused() -> None:

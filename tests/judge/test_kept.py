@@ -27,7 +27,12 @@ LEAVING = {"index_copy", "index_add", "masked_fill", "scatter", "scatter_reduce"
     ],
 )
 def test_by_operator(keeps: str, given: bool, result: bool, said: str) -> None:
-    assert kept(keeps, given, result=result) == said  # type: ignore[arg-type]
+    assert kept(keeps, given, result=result, cast=False) == said  # type: ignore[arg-type]
+
+
+def test_bits_of_another_dtype_are_no_cast() -> None:
+    assert kept("copies", False, result=True, cast=False) == ""
+    assert kept("copies", False, result=True, cast=True) == MOVED
 
 
 @pytest.mark.parametrize("suite", ["opinfo", "aten"])

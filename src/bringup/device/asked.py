@@ -8,11 +8,12 @@ from typing import Any
 from bringup.device.elements import pointed_bytes
 from bringup.device.engine import FENCE, Kernel
 from bringup.device.frames import DEPTH, depth
-from bringup.device.wire import Malformed
+from bringup.device.wire import LONGEST_CONSTANT, Malformed
 
 MOST_DIGITS = 400  # of a number that a kernel is described with
 MOST_KERNELS = 1 << 16  # of one guest
 MOST_CONSTANTS = 1 << 16  # characters: a kernel has few, and each is cut
+MOST_CONSTANT = LONGEST_CONSTANT + 100  # characters of one, with what says that it was cut
 MOST_NAME = 1 << 10  # characters of an argument's
 MOST_TEXT = 256 << 20  # bytes of all kernels that one guest asks for
 MOST_COMMANDS, MOST_QUEUED = 1 << 17, 256 << 20  # of one call, and bytes of them
@@ -35,6 +36,8 @@ def request_of(body: memoryview) -> dict[str, Any]:
         raise Malformed("more constants than messages quote")
     if not all(value is None or isinstance(value, bool | int | float | str) for value in constants.values()):
         raise Malformed("a constant that is no number and no text")  # lists take many times their characters
+    if any(isinstance(value, str) and len(value) > MOST_CONSTANT for value in constants.values()):
+        raise Malformed("a constant that is longer than messages quote")
     return found
 
 

@@ -29,7 +29,7 @@ from triton.runtime.errors import OutOfResources
 
 from bringup.device import held
 from bringup.device.handles import Handles
-from bringup.device.wire import LARGEST_TEXT, LAUNCH, POINTER, SOURCE, Command
+from bringup.device.wire import LARGEST_TEXT, LAUNCH, LONGEST_CONSTANT, POINTER, SOURCE, Command
 from bringup.vpe.device import tensors
 from bringup.vpe.signature import Signature
 
@@ -39,7 +39,6 @@ _MAKE_IR_TAKES_TARGET = "target" in inspect.signature(ASTSource.make_ir).paramet
 CHECKING = (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64))
 DEEPEST = 24  # functions of a kernel that call each other: 20 and more frames of Python each
 NO_RECURSION = "kernels have no recursion but one that a constexpr ends; use a loop"
-LONGEST_CONSTANT = 1000  # characters of a constexpr that messages quote
 LONGEST_INTEGER = 1 << 10  # bits of one
 
 

@@ -26,13 +26,13 @@ PLAIN = 0xFF ^ TAKEN ^ TURNED  # of a code: what is told of it
 
 
 def carried(
-    lineage: Lineage, order: Order | None,
+    lineage: Lineage | None, order: Order | None,
     source: Descriptor, origin: Block, target: Descriptor, block: Block, writers: Map,
 ) -> Map:  # fmt: skip
     """Return the codes of the bytes of a copy; the source's say that they are taken, then.
 
     Args:
-        lineage: of the call.
+        lineage: of the call; None where its copies are known to multiply nothing.
         order: the rule where moving elements is the operator; None elsewhere.
         source: what is copied, of the storage `origin`.
         origin: in whose map `writers` is.
@@ -51,7 +51,7 @@ def carried(
         turned = order.laid(source, target, again=bool((writers & TURNED).any()), made=bool(launched.any()))
     found: Map = np.where(writers != 0, writers & ~np.uint8(TAKEN) | COPIED, 0).astype(np.uint8)
     # Bytes that a copy takes more than once come to be more than kernels wrote.
-    if launched.any():
+    if lineage is not None and launched.any():
         twice = lineage.copied(source, origin, target, block, writers)
         found[launched & (repeats(source.size, source.stride) | twice)] = SPREAD | COPIED
         writers[launched] |= TAKEN

@@ -42,6 +42,7 @@ class Command(IntEnum):
 SOURCE = "candidate.py"  # under this name messages quote the candidate's lines
 HEAD = struct.Struct("<BI")
 LARGEST = 512 << 20  # bytes of one command: more is broken framing
+LONGEST_CONSTANT = 1000  # characters of a constexpr that messages quote
 LARGEST_TEXT = 8 << 20  # of a command that carries a kernel's text
 ALLOCATION = struct.Struct("<QQ")
 ADDRESS = struct.Struct("<Q")

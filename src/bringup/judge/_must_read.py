@@ -35,8 +35,8 @@ class Sought(NamedTuple):
 def must_read(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], outs: Collection[str] = ()) -> Sought | None:
     """What a call's result says of what tensors hold by its size, or as a number of Python's; None for nothing.
 
-    Nothing where a tensor among the arguments has no elements, nor for `equal` of tensors of different sizes or
-    `unique` of one element.
+    Nothing where a tensor that decides has no elements, nor for `equal` of tensors of different sizes or `unique` of
+    one element.
 
     Args:
         name: of an operator (`nonzero`, `nn.functional.one_hot`) or an overload (`repeat_interleave.Tensor`).
@@ -46,30 +46,32 @@ def must_read(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], outs: C
     base = name if name.startswith(("nn.", "linalg.")) else name.partition(".")[0]
     asked = {key: value for key, value in kwargs.items() if key not in outs}
     tensors = [one for one in pytree.tree_leaves([list(args), asked]) if isinstance(one, torch.Tensor)]
-    if not tensors or any(not tensor.numel() for tensor in tensors):
+    if not tensors:
         return None
+    empty = any(not tensor.numel() for tensor in tensors)
 
     def given(key: str, place: int, default: Any = None) -> Any:
         return asked.get(key, args[place] if 0 <= place < len(args) else default)
 
     if base in _TRUTHS:
         differ = base == "equal" and len({tensor.shape for tensor in tensors}) > 1
-        return None if differ else Sought("truth")
+        return None if differ or empty else Sought("truth")
     if "unique" in base and base in _SIZES:
         dim = given("dim", 1 if "dim" in base else 3 if "consecutive" in base else 4)
-        return None if tensors[0].numel() == 1 else Sought("size", 0 if dim is None else dim)
+        return None if empty or tensors[0].numel() == 1 else Sought("size", 0 if dim is None else dim)
     if base in _SIZES:
-        return Sought("size")
+        return None if empty else Sought("size")
     if base == "repeat_interleave":  # of a tensor of counts
         counts = given("repeats", min(len(args), 2) - 1)
-        unknown = isinstance(counts, torch.Tensor) and asked.get("output_size") is None
+        unknown = isinstance(counts, torch.Tensor) and counts.numel() > 0 and asked.get("output_size") is None
         return Sought("size", given("dim", 2) or 0) if unknown else None
     if base in _LSTSQ:  # residuals of matrices of full rank, where a driver finds that out
         rows, columns = tensors[0].shape[-2:]
-        unknown = rows > columns and given("driver", 3) in ("gelsd", "gelss")
+        unknown = not empty and rows > columns and given("driver", 3) in ("gelsd", "gelss")
         return Sought("residuals") if unknown else None
     if base == "__getitem__":
-        return Sought("size", None) if any(tensor.dtype is torch.bool for tensor in tensors[1:]) else None
+        masks = [tensor for tensor in tensors[1:] if tensor.dtype in (torch.bool, torch.uint8)]
+        return Sought("size", None) if any(mask.numel() for mask in masks) else None
     if base == "nn.functional.one_hot":
-        return Sought("size", -1) if given("num_classes", 1, -1) == -1 else None
+        return Sought("size", -1) if not empty and given("num_classes", 1, -1) == -1 else None
     return None

@@ -51,7 +51,7 @@ def provenance(
         argument = place - len(results) if place >= len(results) else None
         if argument is None and one in described[len(results) :]:
             continue  # an argument, which is looked at as such
-        found = _one(case, path, {int(code) for code in by}, mine, one["t"] < case.storages, argument)
+        found = _one(case, path, one, {int(code) for code in by}, mine, argument)
         if found is not None:
             return found
     # Without bounds on what may be read the operator speaks of memory: gaps of an argument are its result's.
@@ -82,8 +82,9 @@ def picked(results: Sequence[dict[str, Any]], storages: int) -> int | None:
 
 
 def _one(
-    case: CaseJudge, path: str, codes: set[int], given: bool, on_input: bool, argument: int | None
+    case: CaseJudge, path: str, one: dict[str, Any], codes: set[int], given: bool, argument: int | None
 ) -> Outcome | None:
+    on_input = one["t"] < case.storages
     odd = codes - {LAUNCHED, LAUNCHED | COPIED} - ({INPUT} if on_input else set())
     if 0 in odd:
         text = f"{path}: some of it was never written"
@@ -99,19 +100,21 @@ def _one(
         return None
     keeps = case.operator.keeps
     empty = any(not tensor.numel() and not case.is_out(number) for number, (_, tensor) in enumerate(case.tensors))
-    said = kept(keeps, given or empty, result=bool(odd))
+    cast = one["dtype"] not in {str(tensor.dtype).removeprefix("torch.") for _, tensor in case.tensors}
+    said = kept(keeps, given or empty, result=bool(odd), cast=cast)
     return cheated(GUARD, f"{path}: {said}") if said else None
 
 
-def kept(keeps: Keeps, given: bool, *, result: bool) -> str:
+def kept(keeps: Keeps, given: bool, *, result: bool, cast: bool) -> str:
     """Say what is wrong with elements that no kernel wrote, and that are an argument's; "" for nothing.
 
     Args:
         keeps: what the operator leaves as an argument has it.
         given: whether a kernel was given the memory, or nothing is to be done, for a tensor has no elements.
         result: whether they were copied there; else they are what an argument held that may be written.
+        cast: whether no argument has the dtype of the tensor that they are in; then they are other numbers there.
     """
-    if keeps == "copies" and result:
+    if keeps == "copies" and result and not cast:
         return ""
     if keeps == "elements" or (keeps == "arguments" and not result):
         return "" if given else ALONE

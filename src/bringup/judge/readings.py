@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 from bringup.judge._must_read import UNDECIDED, Sought
 
 DIMENSIONS = range(-8, 9)  # numbers among the arguments that may say which dimension a size is of, flags among them
+KEPT = 1 << 16  # kinds of calls
 MOST = 2  # numbers of a call: a size, and a flag that all is well
 Role = tuple[Any, ...]
 """("size", result, dimension), ("elements", result) or ("flag", value)."""
@@ -54,6 +55,9 @@ class Readings:
         numbers = [number for dtype, data in readings for number in _numbers(dtype, data)]
         if sought is not None and (said := self._ignored(numbers[0] if numbers else None, sizes, truth, sought)):
             return said
+        if len(self._counts) >= KEPT or len(self._roles) >= KEPT:  # of calls long ago nothing is known any more
+            self._counts.clear()
+            self._roles.clear()
         if self._counts.setdefault(_metadata(arguments), len(numbers)) != len(numbers):
             return f"the wrapper reads {len(numbers)} numbers, and others where it knew as much of a call: {_SIZE}"
         if truth is not None:

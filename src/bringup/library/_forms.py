@@ -19,9 +19,11 @@ from bringup.library._call import Unsized, ask_meta, filler, signature, tensors_
 from bringup.library._dtypes import unknown
 from bringup.library._fitting import Fitting
 from bringup.library._kernel import Kernel, running
+from bringup.library._masks import has_masks, without_masks
 from bringup.library.errors import KernelFailed, NotServed
 from bringup.library.schemas import functional_of, operator, schema_of
 
+INDICES = ("indices", "List[Optional[Tensor]]")
 PLANS = 4096
 """Signatures remembered for each form; beyond them all are forgotten."""
 
@@ -76,6 +78,8 @@ class Form:
         self._fitting = Fitting(self.schema)
         self._exact = not self.schema.tensors
         self._pointwise = torch.Tag.pointwise in operator(name).tags
+        self._indices: int | None = None
+        """Which argument is a list of indices, of which masks are made before a result is sized."""
         functional = self.schema.name if not self.schema.outs else functional_of(name)
         self._functional = functional
         self._outs = len(self.target.outs)
@@ -90,6 +94,8 @@ class Form:
                 return self.builtin(*args, **kwargs)
             raise undeclared(stack[-1], self.name)
         values = self._fill(args, kwargs)
+        if self._indices is not None and has_masks(values[self._indices]):
+            values[self._indices] = without_masks(values[0], values[self._indices])
         key = signature(values, self._exact)
         try:
             plan = self.plans[key]
@@ -222,6 +228,13 @@ class Form:
 
 class OutForm(Form):
     """An `out=` overload, by its own kernel; on devices from outside PyTorch sends the other forms' calls here, too."""
+
+    def __init__(
+        self, name: str, kernel_name: str, choose: Choice, device: str, builtin: Any = None, missing: Any = None
+    ) -> None:
+        super().__init__(name, kernel_name, choose, device, builtin, missing)
+        lists = [n for n, p in enumerate(self.schema.parameters) if (p.name, p.type) == INDICES]
+        self._indices = lists[0] if lists else None
 
     def check(self, plan: Plan, values: Sequence[Any]) -> Plan:
         _check_outs(self, values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from bringup.judge.calling import Answer, Caller
 from bringup.library._clock import Clock, Followed
 from bringup.library._numbers import differing
 from bringup.library._tapes import (
+    UNREADABLE,
     WORD,
     Allocate,
     Alternative,
@@ -58,6 +60,7 @@ from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, state
 
+MOST_LOADED = 1024  # kernels that are kept beside those of kept tapes
 MOST_QUOTED = 32  # constants of a kernel that messages quote
 MOST_TRIED_SECONDS = 30.0  # that trials of a call take before nothing is measured any more
 LEAST_LIMIT, PER_BYTE = 4 << 30, 16  # bytes that a call may allocate: at least, and for each byte of its arguments
@@ -77,7 +80,8 @@ class Kernels:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self._loaded: dict[str, Compiled] = {}
+        self._lock = threading.Lock()
+        self._loaded: dict[str, Compiled] = {}  # the one that was wanted last at its end
 
     def compiled(self, request: dict[str, Any], fresh: bool = False) -> Compiled | dict[str, Any]:
         """Compile a text that a guest sends; what its answer says instead where the compiler refuses it.
@@ -85,8 +89,9 @@ class Kernels:
         `fresh`: anew, and for this one guest.
         """
         key = self._caller.key(request)
-        if key in self._loaded and not fresh:
-            return self._loaded[key]
+        known = None if fresh else self._known(key)
+        if known is not None:
+            return known
         answer, binary = self._caller.compile({**request, FRESH: fresh})
         if "log" in answer:
             return answer
@@ -98,14 +103,25 @@ class Kernels:
 
     def kept(self, key: str) -> Compiled | None:
         """A kernel that some process has compiled; None where it is gone."""
-        if key not in self._loaded:
-            found = self._caller.kept(key)
-            return None if found is None else self._load(key, *found)
-        return self._loaded[key]
+        known = self._known(key)
+        if known is None and (found := self._caller.kept(key)) is not None:
+            known = self._load(key, *found)
+        return known
+
+    def _known(self, key: str) -> Compiled | None:
+        with self._lock:
+            found = self._loaded.pop(key, None)
+            if found is not None:
+                self._loaded[key] = found
+            return found
 
     def _load(self, key: str, answer: dict[str, Any], binary: bytes) -> Compiled:
-        # Another thread may have been faster; all have one.
-        return self._loaded.setdefault(key, self._made(key, answer, binary))
+        made = self._made(key, answer, binary)
+        with self._lock:
+            found = self._loaded.setdefault(key, made)  # another thread may have been faster; all have one
+            while len(self._loaded) > MOST_LOADED:
+                self._loaded.pop(next(iter(self._loaded)))
+            return found
 
     @staticmethod
     def _made(key: str, answer: dict[str, Any], binary: bytes) -> Compiled:
@@ -469,12 +485,10 @@ class Recorder:
             if what.region in self._moved():
                 raise Malformed("memory into which copies or the host have brought something, which it may not read")
             if what.region not in self._launched():
-                raise Malformed("memory that no kernel has written, which it may not read")
+                raise Malformed(UNREADABLE)
         # What nobody has agreed to has no choice; nor has what follows, for one number holds for all of a call.
         self.steps[self._done :] = map(untuned, self.steps[self._done :])
         self._catch_up()
-        if self.room is not None and not self.reads_arguments and not self.room.wrote(what):
-            raise Malformed("memory that no kernel has written, which it may not read")
         found = self.answers[len(self.readings)] if self.room is None else read(what, self.room)
         self.readings.append(Reading(len(self.steps), what, found))
         return {}, found

@@ -62,8 +62,11 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
     written = {id(tensor) for tensor in call.written}
     empty = any(not tensor.numel() for place, tensor in enumerate(call.tensors) if place not in call.unread)
 
+    dtypes = {tensor.dtype for tensor in call.tensors}
+
     def found(view: View, held: str) -> Result:
-        return Result(view, held, kept(keeps, empty or view.region in room.seen, result=True))
+        cast = view.dtype not in dtypes
+        return Result(view, held, kept(keeps, empty or view.region in room.seen, result=True, cast=cast))
 
     own = {view for place, view in given.items() if id(call.tensors[place]) in written}
     asked = []
@@ -77,7 +80,7 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
         if given.get(place) != view:  # an argument that was resized, or lies elsewhere, is a result like any other
             asked.append(found(view, UNWRITTEN))
         elif id(call.tensors[place]) in written:
-            asked.append(found(view, kept(keeps, empty or view.region in room.seen, result=False)))
+            asked.append(found(view, kept(keeps, empty or view.region in room.seen, result=False, cast=False)))
     # Of what the call may not write nothing is followed: it is as it was.
     asked = [one for one in asked if room.follows(one.view.region) or one.held == UNWRITTEN]
     if odd := trace.odd(asked, room.codes_of):
@@ -85,20 +88,18 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
 
 
 def check_written(tape: Tape, call: Call, room: Room) -> None:
-    """Raise GuestFailed where nobody wrote some of a result, or of an argument that is there for it.
+    """Raise GuestFailed where nobody wrote some of a result, or of an argument that the call may write.
 
-    Asked of each call: which elements a kernel writes may hang on what it finds. Calls that change an argument in place
-    are traced, unless the operator keeps some.
+    Asked of each call whose tape is settled: which elements a kernel writes may hang on what it finds.
     """
     answer = tape.answer
-    after = None if answer.after is None else dict(_views(described(answer.after), answer.storages))
-    given = len(call.regions)
-    asked = [view for _, view in _views(described(answer.result), answer.storages) if view.region >= given]
-    for place, view in call.views():
-        if place in call.unread and (after is None or after.get(place) == view):
-            asked.append(view)
-    asked += [view for view in (after or {}).values() if view.region >= given]  # those that were resized
+    asked = [view for _, view in _views(described(answer.result), answer.storages)]
+    asked += [
+        view for _, view in (call.views() if answer.after is None else _views(described(answer.after), answer.storages))
+    ]
     for view in asked:
+        if view.region in room.read_only:
+            continue
         by = room.seen_by_call(view.region)
         if by is not None and not all_written(by, *view.bytes()):
             raise GuestFailed(UNWRITTEN)

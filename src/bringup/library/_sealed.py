@@ -40,7 +40,7 @@ from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
 from bringup.library._study import NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
-from bringup.library._tapes import Begun, Room, Tape, go_on
+from bringup.library._tapes import Begun, Room, Tape, go_on, weight
 from bringup.library._trace import Trace
 from bringup.library._witness import Contradicted, Witnesses
 from bringup.library.errors import GuestFailed
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 15.0  # that a guest may take for a call that nobody waits for
 TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
-KEPT, MOST_STEPS = 4096, 1 << 17  # tapes of one kernel, and steps of all of them; beyond these all are forgotten
+KEPT, MOST_WEIGHT = 4096, 1 << 18  # tapes of one kernel, and `weight` of all their steps; beyond all are forgotten
 READ_BYTES = 16  # a size or a flag, with room for a second one
 READS_ARGUMENTS = ("_local_scalar_dense", "item")  # to read is what these do
 MOST_MESSAGE = 2000  # characters of a refusal
@@ -242,7 +242,7 @@ class SealedWrapper:
         )
         self._places = [p.name in self._written for p in given if not p.keyword_only]
         self._tapes: dict[Any, list[Tape]] = {}  # several where values that it reads decide
-        self._steps = 0  # of all of them
+        self._weight = 0  # of all of them
         self._moving: dict[Any, _Moving] = {}  # by what calls have but their numbers
         self._learned: dict[Any, _Learned] = {}  # by kind
         self._agreed: dict[Any, None] = {}  # foretold calls for which a guest has been asked
@@ -280,16 +280,11 @@ class SealedWrapper:
         # Of what is recorded, or may be since it hangs on what is read, it is kept who writes each byte; and where
         # kernels write over what others have put there.
         rule = _rules.rule_of(self._overload)
-        held = rule.computes and not self._beyond and not self._sealer.copies_count
         trace = None
-        copies = rule.keeps != "elements"
-        changed = call.changed() if held else set[int]()
-        followed = bool(changed) and rule.keeps == "nothing"  # in place each element is written, in each call
-        if held and (
-            not tapes or followed or tapes[0].readings or tapes[0].brings(len(call.regions), changed, copies=copies)
-        ):
-            trace = Trace(call)
+        if rule.computes and not self._beyond and not self._sealer.copies_count and not self._settled(call, tapes):
+            trace = Trace(call, once=len(tapes) == 1 and not tapes[0].readings and tapes[0].copies_once())
         room = Room(call.regions, call.shown, call.may_write, trace)
+        room.reads_arguments = self._reads.arguments
         room.seed = seed
         moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
 
@@ -321,6 +316,14 @@ class SealedWrapper:
             self._keep(call, tape)
             self._store.keep(call.key, tape)
         return result
+
+    def _settled(self, call: Call, tapes: Sequence[Tape]) -> bool:
+        """Whether nothing but whether all is written is to be asked of a call, since the rest was, of the first one."""
+        if len(tapes) != 1 or tapes[0].readings:
+            return False
+        keeps = _rules.rule_of(self._overload).keeps
+        held = set[int]() if keeps in ("elements", "arguments") else call.changed()
+        return tapes[0].settled(held, call.read_only, len(call.regions), copies=keeps != "elements")
 
     def _rearranges(self, call: Call) -> bool:
         """Whether a call only moves elements, as the judge asks PyTorch.
@@ -384,10 +387,11 @@ class SealedWrapper:
         return tapes
 
     def _keep(self, call: Call, tape: Tape) -> None:
-        self._steps += len(tape.steps)
-        if len(self._tapes) >= KEPT or self._steps > MOST_STEPS:
+        mine = sum(map(weight, tape.steps))
+        self._weight += mine
+        if len(self._tapes) >= KEPT or self._weight > MOST_WEIGHT:
             self._tapes.clear()
-            self._steps = len(tape.steps)
+            self._weight = mine
         kept = self._tapes.setdefault(call.key, [])
         if len(kept) >= KEPT:
             kept.clear()

@@ -187,12 +187,16 @@ class Call:
         ]
 
     def changed(self) -> set[int]:
-        """The regions of tensors that the call may read and write."""
-        written = {id(tensor) for tensor in self.written}
-        return {
-            told[0] for place, (tensor, told) in enumerate(zip(self.tensors, self._told, strict=True))
-            if id(tensor) in written and place not in self.unread
+        """The regions that the call may write, and that hold what it may read, of the same tensor or of another."""
+        read = {
+            told[0] for place, told in enumerate(self._told) if place not in self.unread and 0 not in told[2]
         }  # fmt: skip
+        return read - self.read_only
+
+    @property
+    def read_only(self) -> set[int]:
+        """The regions that nothing of the call may write."""
+        return {number for number, may in enumerate(self.may_write) if may == "nothing"}
 
     def views(self) -> list[tuple[int, View]]:
         """Those of its tensors that have elements, on its regions, each with its number."""

@@ -14,8 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from bringup.device.checks import repeats
 from bringup.device.execution import UNFED
-from bringup.device.memory import WRITER, Map, codes, holds_input, stretches
+from bringup.device.memory import WRITER, Map, all_written, codes, holds_input, stretches
 from bringup.device.regions import ALIGNED
 from bringup.device.seeds import SEED
 from bringup.library._trace import Trace, first_codes
@@ -26,6 +27,8 @@ from bringup.vpe.memory import INPUT, LAUNCHED, UPLOADED
 from bringup.vpe.work import Budget
 
 WORD = np.dtype(np.int64)
+KERNEL_KIB = 16  # that a launch adds to what is kept
+UNREADABLE = "memory that no kernel has written, which it may not read"
 Region = Any
 """A tensor uint8[bytes] of the device on a storage, or on the part of one that a call may touch."""
 
@@ -89,6 +92,8 @@ class Room:
         """
         self.regions: list[Region] = list(given)
         self.trace = trace
+        self.reads_arguments = False
+        """Whether the host may read what arguments hold."""
         self.seed: int | None = None
         """Of a call that draws random numbers."""
         self.aside: dict[int, tuple[Region, Region]] = {}
@@ -182,8 +187,11 @@ class Room:
         return None if found is None else found.initialised
 
     def wrote(self, what: View) -> bool:
-        """Whether kernels have written each byte of a tensor, or copies of what they wrote; True without a trace."""
-        if self.trace is None:
+        """Whether kernels have written each byte of a tensor, or copies of what they wrote.
+
+        True without a trace, and of a call to which reading its arguments is all that there is to do.
+        """
+        if self.trace is None or self.reads_arguments:
             return True
         return bool(((codes(self.codes_of(what.region), *what.bytes()) & WRITER) == LAUNCHED).all())
 
@@ -225,11 +233,13 @@ class Room:
             self.fed.add(target.region)
         if source.region in self.seen:
             self.seen.add(target.region)
-        if source.region not in self._shown and target.region not in self._shown:
-            return
         before, after = self.buffer(source.region), self.buffer(target.region)
         assert before is not None
         assert after is not None
+        if source.region not in self._shown and target.region not in self._shown:
+            own = before.initialised
+            if own is None or all_written(own, *source.bytes()):
+                return
         if target.region not in self._shown:
             own = after.initialised
             self._shown[target.region] = first_codes(after.nbytes, own), own
@@ -420,7 +430,12 @@ class Reading:
 
 
 def read(what: View, regions: Room) -> bytes:
-    """A tensor's elements, one after the other. Raises GuestFailed for truth values that are neither 0 nor 1."""
+    """A tensor's elements, one after the other.
+
+    Raises GuestFailed for what this call's kernels have not written, and for truth values that are neither 0 nor 1.
+    """
+    if not regions.wrote(what):
+        raise GuestFailed(UNREADABLE)
     if regions.fed and what.region not in regions.fed:
         raise GuestFailed(UNFED)
     found = bytes_of(what.on(regions))
@@ -448,23 +463,47 @@ class Tape:
     said: int = field(default=0, compare=False)
     """Bytes that the texts of its kernels say, as the judge counts them; 0 once it was kept."""
 
-    def brings(self, given: int, into: Collection[int], *, copies: bool) -> bool:
-        """Whether memory that it returns or leaves ever held bytes of the host's, or (`copies`) of an argument.
+    def settled(self, held: Collection[int], read_only: Collection[int], given: int, *, copies: bool) -> bool:
+        """Whether all calls that do this have results and arguments that kernels wrote where they wrote at all.
 
-        Which of these kernels write over may hang on what they find; and which of what is copied into an argument that
-        the call changes. `given`: how many regions are the arguments'; `into`: which of them it changes.
+        True where in the memory that it returns or leaves a byte is either written by a kernel of this call, or copied
+        from such by the commands alone, or by nobody: then whether all is written is all that is to be asked of a call.
+        Elsewhere which bytes kernels write, and so whose the others are, hangs on what they find.
+
+        Args:
+            held: the regions of arguments that hold what the call may read, and must not leave there.
+            read_only: those that nothing of the call writes.
+            given: how many regions are the arguments'.
+            copies: whether copies of an argument's bytes, too, are none that the call may leave.
         """
-        brought: set[int] = set()
+        odd, written, copied = set(held), set[int](), set[int]()
         for step in self.steps:
-            if isinstance(step, Upload) and 0 not in step.target.size:
-                brought.add(step.target.region)
-            elif isinstance(step, Copy):
-                source = step.source.region
-                if step.target.region in into:
-                    return True
-                if source in brought or (copies and source < given):
-                    brought.add(step.target.region)
-        return any(number in brought for number in (*self.answer.storages, *range(given)))
+            if isinstance(step, Upload):
+                odd.add(step.target.region)
+            elif isinstance(step, Copy) and 0 not in step.source.size:
+                source, target = step.source, step.target.region
+                argument = source.region < given and source.region not in written
+                if source.region in odd or (argument and copies) or repeats(source.size, source.stride):
+                    odd.add(target)
+                if not argument:  # bytes of kernels, of which none may come to be two
+                    copied |= {source.region, target}
+                    written.add(target)
+            elif isinstance(step, Launch):
+                reached = {region for _, _, region, _ in step.pointers if region >= 0}.difference(read_only)
+                written |= reached
+                odd |= reached & copied
+        return not any(number in odd for number in (*self.answer.storages, *set(range(given)).difference(read_only)))
+
+    def copies_once(self) -> bool:
+        """Whether no byte can come to be two in what it returns or leaves, by its copies alone."""
+        taken, left = set[int](), {*self.answer.storages}
+        for step in self.steps:
+            if isinstance(step, Copy) and 0 not in step.source.size:
+                source = step.source
+                if source.region in taken or source.region in left or repeats(source.size, source.stride):
+                    return False
+                taken.add(source.region)
+        return True
 
     def tried(self) -> list[list[tuple[tuple[int, int, int], str]]]:
         """What may run in the place of each launch: grids, and kernels by their keys; nothing where nothing may."""
@@ -474,6 +513,18 @@ class Tape:
     def plain(self) -> Tape:
         """The same without alternatives: what its launches name runs."""
         return replace(self, steps=tuple(map(untuned, self.steps))) if any(self.tried()) else self
+
+
+def weight(step: Step) -> int:
+    """What it takes to keep a step, in KiB, roughly: a kernel is that of many steps."""
+    if isinstance(step, Upload):
+        return 1 + (len(step.values) >> 10)
+    if isinstance(step, Launch):
+        ones: list[Launch | Alternative] = [step, *step.alternatives]
+        texts = [one.named.constants for one in ones]
+        characters = sum(len(value) for constants in texts for value in constants.values() if isinstance(value, str))
+        return KERNEL_KIB * len(texts) + (characters >> 8)  # of four bytes
+    return 1
 
 
 def untuned(step: Step) -> Step:

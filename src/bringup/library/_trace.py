@@ -38,11 +38,11 @@ class Result(NamedTuple):
 class Trace:
     """Of one call."""
 
-    def __init__(self, call: Call) -> None:
-        """Nothing is done yet."""
+    def __init__(self, call: Call, *, once: bool = False) -> None:
+        """Nothing is done yet; `once`: the call's copies are known, and multiply nothing."""
         self._given = given = len(call.regions)
         self._arguments = call.placed(lambda region: base_of(region, given))
-        self._lineage = Lineage()
+        self._lineage = None if once else Lineage()
         self._order = Order(self._arguments)
 
     def disorder(self, copies: Iterable[tuple[View, int, View, int]], sizes: Sequence[Sequence[int]]) -> str:
@@ -82,7 +82,8 @@ class Trace:
 
     def freed(self, region: int) -> None:
         """Forget a region."""
-        self._lineage.freed(base_of(region, self._given))
+        if self._lineage is not None:
+            self._lineage.freed(base_of(region, self._given))
 
     def odd(self, results: Sequence[Result], map_of: Callable[[int], Map]) -> str:
         """Say what is wrong with where results come from; "" for nothing. `map_of`: the map of a region."""
@@ -95,7 +96,8 @@ class Trace:
             for view, _, _ in results
         ]  # fmt: skip
         blocks = [self._block(region, maps[region]) for region in regions]
-        multiplied = bool(self._lineage) and self._lineage.multiplied(blocks, outputs)
+        lineage = self._lineage
+        multiplied = lineage is not None and bool(lineage) and lineage.multiplied(blocks, outputs)
         for view, held, copied in results:
             by = maps[view.region]
             check_extent(view.offset, view.dtype.itemsize, view.size, view.stride, len(by))
