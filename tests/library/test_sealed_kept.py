@@ -182,23 +182,40 @@ def test_which_tapes_are_settled() -> None:
         pointers = tuple((place, "x", region, 0) for place, region in enumerate(regions))
         return Launch(None, (1, 1, 1), None, None, pointers)
 
-    def settled(
-        *steps: Any, held: tuple[int, ...] = (), read_only: tuple[int, ...] = (0,), copies: bool = True
-    ) -> bool:
-        tape = Tape(steps, Returned(None, None, [1]), (16, 16, 16, 16))
-        return tape.settled(held, read_only, 2, copies=copies)
+    def settled(*steps: Any, held: set[int] = set(), keeps: Any = "nothing", results: tuple[int, ...] = ()) -> bool:  # noqa: B006
+        tape = Tape(steps, Returned(None, None, [1, *results]), (16, 16, 16, 16))
+        return tape.settled(2, {0} - held, held, keeps)
 
     into, out, own = launched(0, 2), Copy(view(2), view(1)), Copy(view(0), view(2))
     assert settled(launched(0, 1))
     assert settled(into, out)
     assert settled(own, launched(2, 3), Copy(view(3), view(1)))  # laid anew for a kernel that writes elsewhere
     assert not settled(own, out)
-    assert settled(own, launched(0, 2), out, copies=False)
+    assert settled(own, launched(0, 2), out, keeps="elements")
     assert not settled(Upload(view(2), bytearray(16)), into, out)
     assert not settled(into, out, launched(0, 1))
     assert not settled(into, out, launched(0, 2), out)
-    assert not settled(launched(0), held=(0,), read_only=())
+    assert not settled(launched(0), held={0})
+    assert settled(launched(0), held={0}, keeps="elements")
+    assert settled(launched(0), held={0}, keeps="arguments")
+    assert not settled(launched(0), Copy(view(0), view(2)), held={0}, keeps="arguments", results=(2,))
     assert settled(Upload(view(2), bytearray(16)), launched(2, 3), Copy(view(3), view(1)))
+
+
+def test_what_copies_cannot_multiply_has_no_numbers() -> None:
+    def view(region: int) -> View:
+        return View(region, 0, torch.float32, (4,), (1,))
+
+    def once(*steps: Any, results: tuple[int, ...] = ()) -> bool:
+        return Tape(steps, Returned(None, None, [*results]), (16, 16, 16, 16)).copies_once(1, ())
+
+    kernel = Launch(None, (1, 1, 1), None, None, ((0, "x", 0, 0), (1, "y", 2, 0)))
+    assert once(Copy(view(0), view(1)), Copy(view(0), view(3)), kernel, Copy(view(2), view(0)))
+    assert once(kernel, Copy(view(2), view(1)), Copy(view(1), view(3)), results=(3,))
+    assert not once(kernel, Copy(view(2), view(1)), Copy(view(2), view(3)), results=(3,))
+    assert not once(kernel, Copy(view(2), view(1)), results=(1, 2))
+    assert not once(kernel, Copy(view(0), view(1)), results=(1,))  # the argument is left, too
+    assert not once(kernel, Copy(View(2, 0, torch.float32, (4,), (0,)), view(1)), results=(1,))
 
 
 def test_tapes_that_are_settled_need_no_trace() -> None:

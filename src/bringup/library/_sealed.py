@@ -282,7 +282,8 @@ class SealedWrapper:
         rule = _rules.rule_of(self._overload)
         trace = None
         if rule.computes and not self._beyond and not self._sealer.copies_count and not self._settled(call, tapes):
-            trace = Trace(call, once=len(tapes) == 1 and not tapes[0].readings and tapes[0].copies_once())
+            once = len(tapes) == 1 and not tapes[0].readings
+            trace = Trace(call, once=once and tapes[0].copies_once(len(call.regions), call.read_only))
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.reads_arguments = self._reads.arguments
         room.seed = seed
@@ -322,8 +323,7 @@ class SealedWrapper:
         if len(tapes) != 1 or tapes[0].readings:
             return False
         keeps = _rules.rule_of(self._overload).keeps
-        held = set[int]() if keeps in ("elements", "arguments") else call.changed()
-        return tapes[0].settled(held, call.read_only, len(call.regions), copies=keeps != "elements")
+        return tapes[0].settled(len(call.regions), call.read_only, call.changed(), keeps)
 
     def _rearranges(self, call: Call) -> bool:
         """Whether a call only moves elements, as the judge asks PyTorch.

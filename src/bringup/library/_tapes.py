@@ -21,6 +21,7 @@ from bringup.device.regions import ALIGNED
 from bringup.device.seeds import SEED
 from bringup.library._trace import Trace, first_codes
 from bringup.library.errors import GuestFailed
+from bringup.operators import Keeps
 from bringup.vpe import launch, memory, state
 from bringup.vpe.device import tensors
 from bringup.vpe.memory import INPUT, LAUNCHED, UPLOADED
@@ -355,6 +356,11 @@ class Launch:
         """What runs."""
         return self.alternatives[self.choice % len(self.alternatives)] if self.alternatives else self
 
+    @property
+    def regions(self) -> set[int]:
+        """Those that it is given."""
+        return {region for _, _, region, _ in self.pointers if region >= 0}  # else a pointer into nobody's memory
+
     def run(self, regions: Room) -> None:
         """Do it."""
         packed = self.packed.copy()
@@ -377,7 +383,7 @@ class Launch:
             one.kernel, profile, one.grid, one.named, packed, buffers, regions.budget, profile.judged_threads,
             silent=True,  # the data of whoever calls are nobody's to show
         )  # fmt: skip
-        given = {region for _, _, region, _ in self.pointers if region >= 0}  # else a pointer into nobody's memory
+        given = self.regions
         if min(one.grid) > 0:
             regions.seen |= given - regions.read_only
             regions.fed |= given if given & regions.fed else set()
@@ -463,7 +469,7 @@ class Tape:
     said: int = field(default=0, compare=False)
     """Bytes that the texts of its kernels say, as the judge counts them; 0 once it was kept."""
 
-    def settled(self, held: Collection[int], read_only: Collection[int], given: int, *, copies: bool) -> bool:
+    def settled(self, given: int, read_only: Collection[int], held: Collection[int], keeps: Keeps) -> bool:
         """Whether all calls that do this have results and arguments that kernels wrote where they wrote at all.
 
         True where in the memory that it returns or leaves a byte is either written by a kernel of this call, or copied
@@ -471,38 +477,45 @@ class Tape:
         Elsewhere which bytes kernels write, and so whose the others are, hangs on what they find.
 
         Args:
-            held: the regions of arguments that hold what the call may read, and must not leave there.
-            read_only: those that nothing of the call writes.
             given: how many regions are the arguments'.
-            copies: whether copies of an argument's bytes, too, are none that the call may leave.
+            read_only: those of them that nothing of the call writes.
+            held: those that the call may write and that hold what it may read.
+            keeps: what the operator leaves as an argument has it.
         """
-        odd, written, copied = set(held), set[int](), set[int]()
+        whole = keeps != "elements"  # no byte of an argument's may be left in a result
+        odd = set(held) if whole else set[int]()
+        made, written, copied = set[int](), set[int](), set[int]()  # odd by what it does; by kernels; taken and put
         for step in self.steps:
             if isinstance(step, Upload):
-                odd.add(step.target.region)
+                made.add(step.target.region)
             elif isinstance(step, Copy) and 0 not in step.source.size:
                 source, target = step.source, step.target.region
                 argument = source.region < given and source.region not in written
-                if source.region in odd or (argument and copies) or repeats(source.size, source.stride):
-                    odd.add(target)
+                if source.region in odd | made or (argument and whole) or repeats(source.size, source.stride):
+                    made.add(target)
                 if not argument:  # bytes of kernels, of which none may come to be two
                     copied |= {source.region, target}
                     written.add(target)
             elif isinstance(step, Launch):
-                reached = {region for _, _, region, _ in step.pointers if region >= 0}.difference(read_only)
+                reached = step.regions.difference(read_only)
                 written |= reached
-                odd |= reached & copied
-        return not any(number in odd for number in (*self.answer.storages, *set(range(given)).difference(read_only)))
+                made |= reached & copied
+        left = set(range(given)).difference(read_only).union(self.answer.storages)
+        return not any(number in made or (number in odd and keeps != "arguments") for number in left)
 
-    def copies_once(self) -> bool:
-        """Whether no byte can come to be two in what it returns or leaves, by its copies alone."""
-        taken, left = set[int](), {*self.answer.storages}
+    def copies_once(self, given: int, read_only: Collection[int]) -> bool:
+        """Whether none of a kernel's bytes can come to be two in what it returns or leaves, by its copies alone."""
+        left = set(range(given)).difference(read_only).union(self.answer.storages)
+        taken, written = set[int](), set[int]()
         for step in self.steps:
-            if isinstance(step, Copy) and 0 not in step.source.size:
+            if isinstance(step, Launch):
+                written |= step.regions
+            elif isinstance(step, Copy) and step.source.region in written and 0 not in step.source.size:
                 source = step.source
-                if source.region in taken or source.region in left or repeats(source.size, source.stride):
+                if source.region in taken | left or repeats(source.size, source.stride):
                     return False
                 taken.add(source.region)
+                written.add(step.target.region)
         return True
 
     def tried(self) -> list[list[tuple[tuple[int, int, int], str]]]:
