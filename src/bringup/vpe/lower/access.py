@@ -13,7 +13,7 @@ from bringup.vpe.llvm_text import Int
 from bringup.vpe.lower.affine import Expr
 from bringup.vpe.lower.core import WIDTH, Lowering
 from bringup.vpe.lower.elementwise import canonical, number
-from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported
+from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported, zero_text
 from bringup.vpe.lower.lanes import REGISTER, STORED, V
 from bringup.vpe.lower.plan import is_constant
 
@@ -49,11 +49,30 @@ def load(low: Lowering, op: Op) -> None:
     if not pointer.type.is_tensor:
         _scalar_load(low, op)
         return
+    f = low.f
     target = low.address(low.allocate(op.result))
+    place = None
+    if op.result in low.plan.windows:
+        place = f.alloca("ptr")
+        f.do(f"store ptr {target}, ptr {place}")
+
+    def one_by_one() -> None:
+        _one_by_one(low, op, op.operands[:2], target, op.result.type, "load")
+
+    _either(low, pointer, op.operands[1:2], lambda: _load_block(low, op, target, place), one_by_one)
+    if place is not None:
+        low.windows[op.result] = f.emit(f"load ptr, ptr {place}")
+
+
+def _load_block(low: Lowering, op: Op, target: str, place: str | None) -> None:
+    """A load whose pointers and mask are the walks and the box that the analysis found, if it found any.
+
+    `place`: where the pointer to the loaded block goes, if it may be a window.
+    """
     box, whole = _box(low, op.operands[:2])
     mask, nothing = ("null", False) if box else _mask(low, op.operands[1:2])
-    if op.result in low.plan.windows and mask == "null" and not nothing:
-        _window(low, op, target, box, whole)
+    if place is not None and mask == "null" and not nothing:
+        _window(low, op, target, place, box, whole)
         return
 
     if box:
@@ -62,7 +81,50 @@ def load(low: Lowering, op: Op) -> None:
     elif mask != "null" or nothing:
         _fill(low, op, target)
     if not nothing:
-        _transfer(low, op, pointer, mask, target, op.result.type, "load", box)
+        _transfer(low, op, op.operands[0], mask, target, op.result.type, "load", box)
+
+
+def _either(
+    low: Lowering, pointer: Value, masks: list[Value], block: Callable[[], None], one_by_one: Callable[[], None]
+) -> None:
+    """Emit an access: as a block where its walks stay in the range of their types, else element by element."""
+    f = low.f
+    fits = low.fits(low.plan.needs(pointer, masks))
+    if fits == "true":
+        block()
+        return
+    apart, done = f.new_label("apart"), f.new_label("accessed")
+    f.leave_if(f.emit(f"xor i1 {fits}, true"), apart)
+    block()
+    f.br(done)
+    f.label(apart)
+    one_by_one()
+    f.label(done)
+
+
+def _one_by_one(low: Lowering, op: Op, operands: list[Value], local: str, type_: Type, kind: str) -> None:
+    """Emit an access whose pointers, and mask if it has one, are computed by lanes.
+
+    It is rare: as little code as can be, and none of the local memory, which is wiped before launches, that `_listed`
+    needs for all of the addresses.
+    """
+    f, pointer = low.f, operands[0]
+    addresses, active = f.alloca("i64"), "null"
+    if len(operands) > 1:
+        active = f.alloca("i8")
+
+    def body(evaluation: Eval, index: tuple[Idx, ...], linear: str) -> None:
+        evaluation.store(evaluation.value(pointer, index), addresses, "0")
+        if len(operands) > 1:
+            evaluation.store(evaluation.value(operands[1], index), active, "0")
+            if kind == "load":
+                nothing = low.one.constant(type_.elem, zero_text(type_))
+                other = evaluation.value(op.operands[2], index) if len(op.operands) > 2 else nothing
+                evaluation.store(other, local, linear)
+        here = f.gep8(local, f.i(linear) * type_.bytes)
+        _elements(low, op, pointer, addresses, 1, active, here, type_, kind)
+
+    low.each_alone(type_.dims, body)
 
 
 def _fill(low: Lowering, op: Op, target: str) -> None:
@@ -73,11 +135,9 @@ def _fill(low: Lowering, op: Op, target: str) -> None:
         _zero(low, target, op.result.type.nbytes)
 
 
-def _window(low: Lowering, op: Op, target: str, box: list[tuple[str, str]], whole: str) -> None:
+def _window(low: Lowering, op: Op, target: str, place: str, box: list[tuple[str, str]], whole: str) -> None:
     """Load a contiguous block: if all of it is active it is checked and read where it lies, else copied."""
     f = low.f
-    place = f.alloca("ptr")
-    f.do(f"store ptr {target}, ptr {place}")
 
     def look() -> None:
         start = _transfer(low, op, op.operands[0], "null", "null", op.result.type, "load", [])
@@ -94,7 +154,6 @@ def _window(low: Lowering, op: Op, target: str, box: list[tuple[str, str]], whol
         f.label(done)
     else:
         look()
-    low.windows[op.result] = f.emit(f"load ptr, ptr {place}")
 
 
 def store(low: Lowering, op: Op) -> None:
@@ -103,10 +162,18 @@ def store(low: Lowering, op: Op) -> None:
     if not pointer.type.is_tensor:
         _scalar_store(low, op)
         return
-    box, _ = _box(low, [pointer, *op.operands[2:3]])
-    mask, nothing = ("null", False) if box else _mask(low, op.operands[2:3])
-    if not nothing:
-        _transfer(low, op, pointer, mask, low.dense(value), value.type, "store", box)
+    source = low.dense(value)
+
+    def block() -> None:
+        box, _ = _box(low, [pointer, *op.operands[2:3]])
+        mask, nothing = ("null", False) if box else _mask(low, op.operands[2:3])
+        if not nothing:
+            _transfer(low, op, pointer, mask, source, value.type, "store", box)
+
+    def one_by_one() -> None:
+        _one_by_one(low, op, [pointer, *op.operands[2:3]], source, value.type, "store")
+
+    _either(low, pointer, op.operands[2:3], block, one_by_one)
 
 
 def _box(low: Lowering, operands: list[Value]) -> tuple[list[tuple[str, str]], str]:
@@ -155,28 +222,37 @@ def _transfer(
     box: list[tuple[str, str]],
 ) -> str:
     """Emit the call of the DMA engine; gives the address of the first element if the access is a straight walk."""
-    walk = low.plan.affine.of(pointer)
-    argument = argument_of(low, pointer)
-    size = type_.bytes
-    f = low.f
-    if walk is not None:
-        start = low.expr(walk.start)
-        axes = _axes(low, type_, walk.strides, box)
-        _rows(low, op, argument, size, kind, start, axes, mask, local)
-        return start
-    name = "vpe_gather" if kind == "load" else "vpe_scatter"
-    f.unit.declare(name, "i32", "ptr", *["i64"] * 5, "ptr", "i64", "ptr", "ptr")
+    found = low.plan.affine.line(pointer)
+    if found is None:
+        _listed(low, op, pointer, mask, local, type_, kind)
+        return ""
+    walk, _ = found
+    start = low.expr(walk.start)
+    axes = _axes(low, type_, walk.strides, box)
+    _rows(low, op, argument_of(low, pointer), type_.bytes, kind, start, axes, mask, local)
+    return start
+
+
+def _listed(low: Lowering, op: Op, pointer: Value, mask: str, local: str, type_: Type, kind: str) -> None:
+    """Emit the call of the DMA engine with the address of each element, listed in local memory."""
     with low.scratch(pointer.type.nbytes) as listed:
         if low.plan.is_buffer(pointer):
             listed = low.dense(pointer)
         else:
             low.fill(pointer, listed)
-        status = f.emit(
-            f"call i32 @{name}(ptr %ctx, i64 {op.id}, i64 {argument}, i64 {size}, i64 0, i64 0, ptr {listed}, "
-            f"i64 {type_.numel}, ptr {mask}, ptr {local})"
-        )
-        low.check(status)
-    return ""
+        _elements(low, op, pointer, listed, type_.numel, mask, local, type_, kind)
+
+
+def _elements(
+    low: Lowering, op: Op, pointer: Value, addresses: str, count: int, mask: str, local: str, type_: Type, kind: str
+) -> None:
+    name = "vpe_gather" if kind == "load" else "vpe_scatter"
+    low.f.unit.declare(name, "i32", "ptr", *["i64"] * 5, "ptr", "i64", "ptr", "ptr")
+    status = low.f.emit(
+        f"call i32 @{name}(ptr %ctx, i64 {op.id}, i64 {argument_of(low, pointer)}, i64 {type_.bytes}, i64 0, i64 0, "
+        f"ptr {addresses}, i64 {count}, ptr {mask}, ptr {local})"
+    )
+    low.check(status)
 
 
 @dataclass(frozen=True)

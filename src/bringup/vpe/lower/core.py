@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bringup.vpe import layout as L
 from bringup.vpe.ir import Block, Func, Module, Op, Value
 from bringup.vpe.llvm_text import Function, Unit
-from bringup.vpe.lower.affine import Expr
+from bringup.vpe.lower.affine import Expr, Fits, add, mul
 from bringup.vpe.lower.counted import counted
 from bringup.vpe.lower.elementwise import CANONICAL
 from bringup.vpe.lower.evaluate import Eval, Idx, Unsupported, convert
@@ -141,9 +141,36 @@ class Lowering:
             short = self.f.emit(f"trunc i64 {inner} to i{b}")
             return self.f.emit(f"sext i{b} {short} to i64")
         left, right = self.expr(a), self.expr(b)
+        if symbol.endswith(".sat"):
+            name = self.f.unit.declare(f"llvm.{symbol}.i64", "i64", "i64", "i64")
+            return self.f.emit(f"call i64 {name}(i64 {left}, i64 {right})")
         if left.lstrip("-").isdigit() and right.lstrip("-").isdigit():
-            return str(int(left) + int(right) if symbol == "+" else int(left) * int(right))
+            return str(add(int(left), int(right)) if symbol == "+" else mul(int(left), int(right)))
         return self.f.emit(f"{'add' if symbol == '+' else 'mul'} i64 {left}, {right}")
+
+    def fits(self, needs: Iterable[Fits]) -> str:
+        """Emit the check that walks stay in their ranges; gives an i1, "true" where all are known to."""
+        f, found = self.f, "true"
+        for need in dict.fromkeys(needs):
+            if need.known:
+                continue
+            bottom, top = low, high = -(1 << (need.bits - 1)), (1 << (need.bits - 1)) - 1
+            start = first = last = f.i(self.expr(need.start))
+            for stride, times in need.steps:
+                if isinstance(stride, int):  # on the other side: what starts at the end of 64 bits has no sum
+                    low -= min(stride, 0) * times
+                    high -= max(stride, 0) * times
+                else:  # of 32 bits at most
+                    step = f.i(self.expr(stride)) * times
+                    first, last = first + step.min_signed(0), last + step.max_signed(0)
+            checks = []
+            if low != bottom or first is not start:  # else it is true of any start
+                checks.append(first.cmp("sge", low))
+            if high != top or last is not start:
+                checks.append(last.cmp("sle", high))
+            for inside in checks:
+                found = inside if found == "true" else f.emit(f"and i1 {found}, {inside}")
+        return found
 
     # local memory
 
@@ -261,6 +288,11 @@ class Lowering:
             self._linear(shape, w, index, loops, body)
             return
         self._nest(shape, w, index, loops, axis if split else -1, step, body)
+
+    def each_alone(self, shape: tuple[int, ...], body: Callable[[Eval, tuple[Idx, ...], str], None]) -> None:
+        """Loop over all elements in row-major order, one at a time, by one loop: less code than `each`, and slower."""
+        axes = [d for d, size in enumerate(shape) if size > 1]
+        self._linear(shape, 1, [Idx(0)] * len(shape), axes, body)
 
     def _nest(
         self, shape: tuple[int, ...], w: int, index: list[Idx], loops: list[int], split: int, step: int,

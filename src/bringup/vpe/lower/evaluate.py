@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bringup.vpe.ir import Block, Op, Type, Value
 from bringup.vpe.llvm_text import Function
-from bringup.vpe.lower.affine import Affine
+from bringup.vpe.lower.affine import Affine, Expr, Strides
 from bringup.vpe.lower.elementwise import ELEMENTWISE, apply
 from bringup.vpe.lower.lanes import STORED, Lanes, V, literal
 from bringup.vpe.lower.plan import inline_reduce, is_constant
@@ -123,12 +123,23 @@ class Eval:
         return result
 
     def _walk(self, elem: str, walk: Affine, index: tuple[Idx, ...]) -> V:
-        """An affine tensor: start and outer axes as scalars, one vector term."""
+        """An affine tensor: start and outer axes as scalars, one vector term, and what is extended from fewer bits."""
+        type_ = "i64" if elem == "ptr" else elem
+        result = self._straight(type_, walk.start, walk.strides, index)
+        for factor, term in walk.extended:
+            short = self._straight(f"i{term.bits}", term.start, term.strides, index)
+            wide = self.lanes.cast("sext", short, type_)
+            if factor != 1:
+                wide = self.lanes.op("mul", [wide, self._cut(self.low.expr(factor), type_)])
+            result = wide if result.const == 0 else self.lanes.op("add", [result, wide])
+        return self.lanes.same(result, elem)
+
+    def _straight(self, type_: str, first: Expr, strides: Strides, index: tuple[Idx, ...]) -> V:
         low, f = self.low, self.f
-        start = low.expr(walk.start)
+        start = low.expr(first)
         constant = [0] * self.w
         scaled: list[tuple[str, tuple[int, ...]]] = []
-        for idx, stride_expr in zip(index, walk.strides, strict=True):
+        for idx, stride_expr in zip(index, strides, strict=True):
             stride = low.expr(stride_expr)
             if stride == "0":
                 continue
@@ -140,7 +151,6 @@ class Eval:
                     constant = [a + int(stride) * b for a, b in zip(constant, idx.lanes, strict=True)]
                 else:
                     scaled.append((stride, idx.lanes))
-        type_ = "i64" if elem == "ptr" else elem
         result = self._cut(start, type_)
         if any(constant):
             offsets = self.lanes.vector(type_, constant)
@@ -148,7 +158,7 @@ class Eval:
         for stride, lanes in scaled:
             product = self.lanes.op("mul", [self._cut(stride, type_), self.lanes.vector(type_, list(lanes))])
             result = self.lanes.op("add", [result, product])
-        return self.lanes.same(result, elem)
+        return result
 
     def _cut(self, name: str, elem: str) -> V:
         if name.lstrip("-").isdigit():

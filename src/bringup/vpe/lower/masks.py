@@ -8,18 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bringup.vpe.ir import Value
-from bringup.vpe.lower.affine import Affine, AffineAnalysis, Expr, add, mul
+from bringup.vpe.lower.affine import Affine, AffineAnalysis, Expr, Fits, saturated
 
 _FLIP = {"slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle"}
 
 
 @dataclass
 class Box:
-    """Bounds by axis (`low` inclusive, `high` exclusive), and scalars that must all hold."""
+    """Bounds by axis (`low` inclusive, `high` exclusive), and scalars that must all hold.
+
+    It is the mask only where all of `needs` hold: a comparison whose left side passes the end of its type is no box.
+    """
 
     low: list[tuple[int, Expr]] = field(default_factory=list)
     high: list[tuple[int, Expr]] = field(default_factory=list)
     conditions: list[Value] = field(default_factory=list)
+    needs: list[Fits] = field(default_factory=list)
 
 
 def box_of(analysis: AffineAnalysis, mask: Value) -> Box | None:
@@ -51,11 +55,11 @@ def _collect(analysis: AffineAnalysis, mask: Value, axes: tuple[int | None, ...]
         return _collect(analysis, op.operands[0], (*axes[:at], *axes[at + 1 :]), box)
     if op.name == "arith.cmpi":
         predicate = op.attrs["bare"].split(",")[0].strip()
-        left, right = (analysis.of(value) for value in op.operands)
+        left, right = (analysis.line(value) for value in op.operands)
         if left is None or right is None:
             return False
-        type_ = op.operands[0].type
-        return _compare(predicate, left.wrapped(type_), right.wrapped(type_), axes, box)
+        box.needs += [*left[1], *right[1]]
+        return _compare(predicate, left[0], right[0], axes, box)
     return False
 
 
@@ -70,9 +74,9 @@ def _compare(predicate: str, left: Affine, right: Affine, axes: tuple[int | None
     axis = axes[moving[0]]
     if axis is None:
         return False
-    bound = add(right.start, mul(-1, left.start))
+    bound = saturated("ssub.sat", right.start, left.start)
     if predicate in ("slt", "sle"):
-        box.high.append((axis, bound if predicate == "slt" else add(bound, 1)))
+        box.high.append((axis, bound if predicate == "slt" else saturated("sadd.sat", bound, 1)))
     else:
-        box.low.append((axis, bound if predicate == "sge" else add(bound, 1)))
+        box.low.append((axis, bound if predicate == "sge" else saturated("sadd.sat", bound, 1)))
     return True

@@ -9,7 +9,7 @@ consumers would cost more than keeping it.
 from __future__ import annotations
 
 from bringup.vpe.ir import Block, Func, Op, Type, Value
-from bringup.vpe.lower.affine import AffineAnalysis, Expr
+from bringup.vpe.lower.affine import AffineAnalysis, Expr, Fits
 from bringup.vpe.lower.elementwise import ELEMENTWISE, SPECIAL
 from bringup.vpe.lower.masks import Box, box_of
 
@@ -91,6 +91,19 @@ class Plan:
         if sum(size > 1 for size in mask.type.dims) > 3 or len(mask.type.dims) > 3:
             return None
         return box_of(self.affine, mask)
+
+    def needs(self, pointer: Value, masks: list[Value]) -> list[Fits]:
+        """What must hold for a load or store, of one mask or none, to be the block and the box that were found."""
+        found = self.affine.line(pointer)
+        if found is None:
+            return []
+        if not masks:
+            return found[1]
+        if is_constant(masks[0]):
+            assert masks[0].op is not None
+            return [] if masks[0].op.attrs["value"] in ("false", "0") else found[1]
+        box = self.box(pointer, masks[0])
+        return [*found[1], *(box.needs if box else [])]
 
     def is_buffer(self, value: Value) -> bool:
         """Whether a tensor lies in local memory."""
@@ -314,8 +327,8 @@ class Plan:
         load = value.op
         if load is None or value.type.nbytes < _WINDOW_BYTES:
             return False
-        walk = self.affine.of(load.operands[0])
-        if walk is None or not _dense(walk.strides, value.type):
+        found = self.affine.line(load.operands[0])
+        if found is None or not _dense(found[0].strides, value.type):
             return False
         for sink in self._all_sinks(value):
             if sink.name in ("tt.store", *_WRITES) or (
