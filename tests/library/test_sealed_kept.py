@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import torch
 from library_testkit import make_library
 
 import bringup
-from bringup.library._tapes import Copy, Launch, Returned, Tape, Upload, View
+from bringup.library._sealed import SealedWrapper
+from bringup.library._tapes import Copy, Launch, Returned, Tape, Upload, View, weight_of
 from bringup.library.errors import KernelFailed
 
 ABS = """
@@ -98,6 +100,60 @@ def test_what_copies_have_taken_is_not_taken_again(tmp_path: Path) -> None:
             called(x)
 
 
+FILL = """
+@triton.jit
+def kernel_fill(x_ptr, mask_ptr, value, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    chosen = tl.load(mask_ptr + i, mask=i < n, other=0) != 0
+    tl.store(x_ptr + i, tl.zeros([BLOCK], tl.float32) + value, mask=(i < n) & chosen)
+
+
+def wrapper(self, mask, value):
+    made = self.clone()
+    kernel_fill[(1,)](made, mask, value, 24, BLOCK=32)
+    self[0:2].copy_(made[0:2])
+    self[2:4].copy_(made[0:2])
+    return self
+"""
+
+
+def test_whose_bytes_copies_take_hangs_on_a_mask(tmp_path: Path) -> None:
+    """Those of an argument that stay, in one call, and those that a kernel wrote, in the next."""
+    library = make_library(tmp_path / "kernels", {"masked_fill_.Scalar": FILL})
+    with bringup.enable(library, device="vpe:permissive", sealed=True, checked=False):
+        x, mask = torch.randn(2, 6).repeat(2, 1), torch.zeros(4, 6, dtype=torch.bool)
+        assert torch.equal(x.to("vpe").masked_fill_(mask.to("vpe"), 7.0).cpu(), x)
+        mask[0, 3] = mask[2, 3] = True
+        with pytest.raises(KernelFailed, match="copies have multiplied"):
+            x.to("vpe").masked_fill_(mask.to("vpe"), 7.0)
+
+
+def test_an_answer_is_kept_without_what_nobody_asks_for(tmp_path: Path) -> None:
+    """A wrapper's own lists, which it may fill."""
+    body = "dims.extend([0] * 100_000)"
+    source = FLIP.replace("BODY", body)
+    library = make_library(tmp_path / "kernels", {"flip": source})
+    with bringup.enable(library, device="vpe:permissive", sealed=True) as on:
+        x = torch.randn(20)
+        assert torch.equal(x.to("vpe").flip(0).cpu(), x.flip(0))
+        (wrapper,) = [one for one in gc.get_objects() if isinstance(one, SealedWrapper) and one._sealer is on.sealer]
+        ((tape,),) = wrapper._tapes.values()
+    assert weight_of(tape.answer) < 16
+
+
+FLIP = """
+@triton.jit
+def kernel_flip(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + n - 1 - i, mask=i < n), mask=i < n)
+
+
+def wrapper(self, dims):
+    out = torch.empty_like(self)
+    kernel_flip[(1,)](self, out, self.numel(), BLOCK=64)
+    BODY
+    return out
+"""
 COUNT = """
 @triton.jit
 def kernel_count(x_ptr, count_ptr, n, BLOCK: tl.constexpr):
@@ -186,12 +242,15 @@ def test_which_tapes_are_settled() -> None:
         tape = Tape(steps, Returned(None, None, [1, *results]), (16, 16, 16, 16))
         return tape.settled(2, {0} - held, held, keeps)
 
+    turned = View(1, 0, torch.float32, (4,), (2,))
     into, out, own = launched(0, 2), Copy(view(2), view(1)), Copy(view(0), view(2))
     assert settled(launched(0, 1))
     assert settled(into, out)
     assert settled(own, launched(2, 3), Copy(view(3), view(1)))  # laid anew for a kernel that writes elsewhere
     assert not settled(own, out)
     assert settled(own, launched(0, 2), out, keeps="elements")
+    assert not settled(own, launched(0, 2), out, Copy(view(2), view(3)), keeps="elements")
+    assert not settled(own, launched(0, 2), Copy(view(2), turned), keeps="elements")
     assert not settled(Upload(view(2), bytearray(16)), into, out)
     assert not settled(into, out, launched(0, 1))
     assert not settled(into, out, launched(0, 2), out)

@@ -408,6 +408,11 @@ def test_a_result_is_no_argument_that_is_only_read(tmp_path: Path) -> None:
 
 FILL = """
 @triton.jit
+def kernel_show(out_ptr, value):
+    tl.store(out_ptr + tl.arange(0, 1), tl.zeros([1], tl.float32) + value, mask=tl.arange(0, 1) > 0)
+
+
+@triton.jit
 def kernel_fill(out_ptr, index_ptr, value):
     tl.store(out_ptr + tl.load(index_ptr + tl.program_id(0)), value)
 
@@ -445,6 +450,8 @@ def test_what_an_operator_leaves_whatever_it_is_may_stay(tmp_path: Path, overloa
         ("index_fill.int_Scalar", "return self.clone()"),
         ("index_fill.int_Scalar", "out = self.clone()\n    kernel_fill[(1,)](torch.empty_like(self), index, value)"),
         ("index_fill_.int_Scalar", "return self"),
+        ("index_fill.int_Scalar", "out = self.clone()\n    kernel_show[(1,)](out, value)"),
+        ("index_fill_.int_Scalar", "out = self\n    kernel_show[(1,)](out, value)"),
         (
             "index_fill.int_Scalar",
             "out = self.clone()\n    kernel_fill[(1,)](out, index, value)\n    out.copy_(self)",

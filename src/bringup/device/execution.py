@@ -280,12 +280,16 @@ class Execution:
             given.copy_(taken)
         if writers.size:
             block.brought = block.brought or origin.brought or origin.owner == "input"
-            block.fed = block.fed or origin.fed
+            block.fed |= origin.fed
         found = carried(self.lineage, self.order, source, origin, target, block, writers)
         if self.order is not None and self.order.odd:
             raise Broken(COPIES, self.order.odd)
         mine[...] = 0 if moved else found
         block.launched = origin.launched or (block.launched and not holds_input(found))
+
+    def _data(self) -> frozenset[int]:
+        """The bases of the inputs that hold data of the call."""
+        return frozenset(block.base for block in self.memory if block.owner == "input" and block.base in block.fed)
 
     def _upload(self, body: memoryview) -> None:
         import torch
@@ -324,7 +328,7 @@ class Execution:
         self.account.check_read(writers.size, launched, self.allowance)
         if not self.allowance.read_inputs and (block.brought or block.owner == "input"):
             raise Broken(READS, _BROUGHT)
-        if not block.fed and writers.size and any(one.fed for one in self.memory):
+        if not block.fed and writers.size and self._data():
             raise Broken(READS, UNFED)
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
@@ -378,10 +382,11 @@ class Execution:
             if odd:
                 raise Broken(COPIES, odd)
         if min(grid) > 0:
-            fed = any(block is not None and block.fed for block in blocks)
+            fed = frozenset[int]().union(*(block.fed for block in blocks if block is not None))
+            knows = not self.mode.get("decides") or fed >= self._data()
             for block in blocks:
                 if block is not None:
-                    block.launched, block.fed = block.launched or block.writable, block.fed or fed
+                    block.launched, block.fed = block.launched or (block.writable and knows), block.fed | fed
         account = self.account
         account.launches += 1
         account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))

@@ -43,8 +43,8 @@ class Block:
     """Whether the host, or a copy of what an input holds, has put something there."""
     launched: bool = False
     """Whether a kernel could write it since an argument was copied there: what none has written is left on purpose."""
-    fed: bool = False
-    """Whether what it holds may hang on an input: it is one, or a kernel or a copy has brought it together with one."""
+    fed: frozenset[int] = frozenset()
+    """The inputs, by their bases, on which what it holds may hang: itself, and what kernels or copies brought to it."""
     real: Any = None
     """What the engine keeps of it."""
 
@@ -95,7 +95,7 @@ class Memory:
         block = self._add(base, len(data), "input", INPUT)
         if marks is not None:
             block.written_by[...] = marks
-        block.fed = bool(block.written_by.any())
+        block.fed = frozenset({base} if block.written_by.any() else ())
         self.engine.write(block, data)
         block.writable = writable
         return block

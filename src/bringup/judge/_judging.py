@@ -303,6 +303,7 @@ class Judging:
             "writable": writable,
             "arguments": case.placed() if in_order else None,
             "elements": case.elements() if whole else None,
+            "decides": self.operator.keeps == "elements",
             "readable": case.readable,
             "results": case.result_sizes if in_order else [],
             "profile": self.job.report.profile,

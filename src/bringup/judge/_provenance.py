@@ -22,7 +22,7 @@ MOVED = "bytes of the result were moved there from an argument by copies; no ker
 LEFT = "bytes of an argument that the call is there to write are as they were; a kernel must write all of them"
 ALONE = (
     "the operator leaves some elements of an argument as they are, and a kernel must find out which; none was given "
-    "this memory"
+    "this memory together with the call's other tensors, or with what was made of them"
 )
 PICKED = (
     "a view picks its elements from a larger buffer, or shifts them in it, which is work for a kernel; a result fills "
@@ -100,7 +100,7 @@ def _one(
         return None
     keeps = case.operator.keeps
     empty = any(not tensor.numel() and not case.is_out(number) for number, (_, tensor) in enumerate(case.tensors))
-    cast = one["dtype"] not in {str(tensor.dtype).removeprefix("torch.") for _, tensor in case.tensors}
+    cast = one["dtype"] not in {str(tensor.dtype).removeprefix("torch.") for _, tensor in case.tensors[:1]}
     said = kept(keeps, given or empty, result=bool(odd), cast=cast)
     return cheated(GUARD, f"{path}: {said}") if said else None
 
@@ -112,7 +112,8 @@ def kept(keeps: Keeps, given: bool, *, result: bool, cast: bool) -> str:
         keeps: what the operator leaves as an argument has it.
         given: whether a kernel was given the memory, or nothing is to be done, for a tensor has no elements.
         result: whether they were copied there; else they are what an argument held that may be written.
-        cast: whether no argument has the dtype of the tensor that they are in; then they are other numbers there.
+        cast: whether the first argument has another dtype than the tensor that they are in, where they are other
+            numbers then.
     """
     if keeps == "copies" and result and not cast:
         return ""

@@ -36,6 +36,7 @@ from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, D
 from bringup.judge.calling import Answer, Caller
 from bringup.library._clock import Clock, Followed
 from bringup.library._numbers import differing
+from bringup.library._sealed_call import described
 from bringup.library._tapes import (
     UNREADABLE,
     WORD,
@@ -212,6 +213,9 @@ class Recorder:
         if not self._returned:
             raise GuestFailed("its answer comes before its call is over")
         numbers = []
+        told = sum(1 for _ in described([reply["result"], reply["after"]]))
+        if len(reply["storages"]) > len(self.given) + told:
+            raise GuestFailed("the wrapper returns memory that no tensor is on")
         for base, nbytes in reply["storages"]:
             number = self._region.get(int(base), -1) if nbytes else -1
             if nbytes and (number < 0 or int(nbytes) > self.sizes[number]):
@@ -226,7 +230,8 @@ class Recorder:
             if known.tried is not None and known.named.key in launched:
                 self.kernels.compiled(known.tried)
         after = None if reply["after"] == asked else reply["after"]
-        returned = Returned(plain(reply["result"]), plain(after), numbers)
+        left = None if after is None else plain(list(described(after)))  # of other arguments nobody asks
+        returned = Returned(plain(reply["result"]), left, numbers)
         # What runs may be what the launches name, or what was chosen.
         said = max(self._said(launches), self._said(step.chosen for step in launches))
         return Tape(tuple(self.steps), returned, tuple(self.sizes), tuple(self.readings), said)

@@ -62,7 +62,7 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
     written = {id(tensor) for tensor in call.written}
     empty = any(not tensor.numel() for place, tensor in enumerate(call.tensors) if place not in call.unread)
 
-    dtypes = {tensor.dtype for tensor in call.tensors}
+    dtypes = {tensor.dtype for tensor in call.tensors[:1]}
 
     def found(view: View, held: str) -> Result:
         cast = view.dtype not in dtypes

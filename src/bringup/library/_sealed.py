@@ -40,7 +40,7 @@ from bringup.library._recording import Kernels, Recorder
 from bringup.library._sealed_call import Call, Template
 from bringup.library._study import NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
-from bringup.library._tapes import Begun, Room, Tape, go_on, weight
+from bringup.library._tapes import Begun, Room, Tape, go_on, weight, weight_of
 from bringup.library._trace import Trace
 from bringup.library._witness import Contradicted, Witnesses
 from bringup.library.errors import GuestFailed
@@ -286,6 +286,7 @@ class SealedWrapper:
             trace = Trace(call, once=once and tapes[0].copies_once(len(call.regions), call.read_only))
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.reads_arguments = self._reads.arguments
+        room.decides = rule.keeps == "elements"
         room.seed = seed
         moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
 
@@ -387,7 +388,7 @@ class SealedWrapper:
         return tapes
 
     def _keep(self, call: Call, tape: Tape) -> None:
-        mine = sum(map(weight, tape.steps))
+        mine = sum(map(weight, tape.steps)) + weight_of(tape.answer)
         self._weight += mine
         if len(self._tapes) >= KEPT or self._weight > MOST_WEIGHT:
             self._tapes.clear()

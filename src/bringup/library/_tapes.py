@@ -7,6 +7,7 @@ this process, once or again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -108,11 +109,16 @@ class Room:
         self._changed: set[int] = set()  # regions whose maps differ since
         self.seen: set[int] = set()
         """Regions that a kernel could write since an argument was copied there."""
-        self.fed = {
+        data = {
             number for number, region in enumerate(given)
             if region.numel() and (number >= len(shown) or (readable := shown[number]) is None or readable.any())
         }  # fmt: skip
-        """Regions whose contents may hang on an argument that may be read."""
+        self.data = frozenset(data)
+        """Regions of arguments that may be read."""
+        self.fed = {number: frozenset({number}) for number in data}
+        """By region: those of `data` on which its contents may hang."""
+        self.decides = False
+        """Whether a kernel that is to find out what stays must have been given all data of the call."""
         for number, region in enumerate(given):
             readable = shown[number] if number < len(shown) else None
             if trace is not None and number not in self.read_only and region.numel():
@@ -228,10 +234,21 @@ class Room:
             if seen is not None and own is not None:
                 own[(seen != 0) & (seen != INPUT)] = LAUNCHED
 
+    def feed(self, given: set[int]) -> None:
+        """A kernel has been given regions together, and has run."""
+        fed = frozenset[int]().union(*(self.fed.get(number, ()) for number in given))
+        if not self.decides or fed >= self.data:
+            self.seen |= given - self.read_only
+        for number in given:
+            self._feed(number, fed)
+
+    def _feed(self, number: int, fed: frozenset[int]) -> None:
+        if fed:
+            self.fed[number] = self.fed.get(number, frozenset()) | fed
+
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""
-        if source.region in self.fed:
-            self.fed.add(target.region)
+        self._feed(target.region, self.fed.get(source.region, frozenset()))
         if source.region in self.seen:
             self.seen.add(target.region)
         before, after = self.buffer(source.region), self.buffer(target.region)
@@ -385,8 +402,7 @@ class Launch:
         )  # fmt: skip
         given = self.regions
         if min(one.grid) > 0:
-            regions.seen |= given - regions.read_only
-            regions.fed |= given if given & regions.fed else set()
+            regions.feed(given)
         for region in given:
             regions.launched(region)
 
@@ -408,6 +424,11 @@ class Returned:
 
 TENSOR = ("t", "dtype", "shape", "stride", "offset")
 """What a tensor of an answer is told by."""
+
+
+def weight_of(answer: Returned) -> int:
+    """What it takes to keep an answer, in KiB, roughly."""
+    return len(json.dumps([answer.result, answer.after, answer.storages], default=str)) >> 6
 
 
 def plain(told: Any) -> Any:
@@ -442,7 +463,7 @@ def read(what: View, regions: Room) -> bytes:
     """
     if not regions.wrote(what):
         raise GuestFailed(UNREADABLE)
-    if regions.fed and what.region not in regions.fed:
+    if regions.data and not regions.fed.get(what.region):
         raise GuestFailed(UNFED)
     found = bytes_of(what.on(regions))
     if what.dtype is torch.bool and max(found, default=0) > 1:
@@ -483,6 +504,8 @@ class Tape:
             keeps: what the operator leaves as an argument has it.
         """
         whole = keeps != "elements"  # no byte of an argument's may be left in a result
+        if not whole and not (self.copies_once(given, read_only) and self._in_order()):
+            return False  # which of the bytes that copies take are a kernel's hangs on what that finds
         odd = set(held) if whole else set[int]()
         made, written, copied = set[int](), set[int](), set[int]()  # odd by what it does; by kernels; taken and put
         for step in self.steps:
@@ -502,6 +525,15 @@ class Tape:
                 made |= reached & copied
         left = set(range(given)).difference(read_only).union(self.answer.storages)
         return not any(number in made or (number in odd and keeps != "arguments") for number in left)
+
+    def _in_order(self) -> bool:
+        """Whether no copy lays elements down otherwise than they lie."""
+        copies = [step for step in self.steps if isinstance(step, Copy) and 0 not in step.source.size]
+        return all(
+            one == other for step in copies
+            for length, one, other in zip(step.source.size, step.source.stride, step.target.stride, strict=True)
+            if length > 1
+        )  # fmt: skip
 
     def copies_once(self, given: int, read_only: Collection[int]) -> bool:
         """Whether none of a kernel's bytes can come to be two in what it returns or leaves, by its copies alone."""
