@@ -85,6 +85,23 @@ def test_a_copy_through_a_launch_counts_as_launched(bench: Bench) -> None:
     assert torch.equal(floats(ended.data[0]), NUMBERS * 2)
 
 
+@pytest.mark.parametrize(
+    ("decides", "together", "wanted"), [(True, False, False), (True, True, True), (False, False, True)]
+)
+def test_who_decides_what_stays_was_given_all_data(bench: Bench, decides: bool, together: bool, wanted: bool) -> None:
+    """By a launch with what a kernel or a copy has made of it, too."""
+    x, mask = bench.begin(NUMBERS, NUMBERS + 1, decides=decides)
+    y, z = bench.alloc(132), bench.alloc(132)
+    number = bench.kernel(request("kernel_double"))["number"]
+    bench.copy(flat(x, "float32", 33), flat(y, "float32", 33))
+    if together:
+        bench.copy(flat(mask, "float32", 33), flat(z, "float32", 33))
+    bench.launch(number, (3, 1, 1), (z, z) if together else (x, x), (y, y), 0)
+    ended = bench.end((y, 132), outputs=[output(0, "float32", (33,), (1,))])
+    assert ended.header["writers"] == [{str(INPUT | COPIED): 132}]
+    assert ended.header["given"] == [wanted]
+
+
 @st.composite
 def copies(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...], int, tuple[int, ...], int]:
     """A dtype, sizes, strides and offset of a source, and an order of axes and offset for the target."""
