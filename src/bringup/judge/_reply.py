@@ -105,6 +105,17 @@ def check_inputs(reply: dict[str, Any], request: dict[str, Any]) -> None:
     sent = [[base, size] for base, size in zip(request["bases"], request["sizes"], strict=True)]
     if "storages" in reply and reply["storages"][: len(sent)] != sent:
         raise ValueError("the storages of the inputs are not those that were given")
+    if len(reply.get("storages", ())) > len(sent) + _tensors([reply.get("result"), reply.get("after")]):
+        raise ValueError("it names memory that no tensor is on")
+
+
+def _tensors(value: Any) -> int:
+    """How many tensors a tree describes, whatever else it is."""
+    if isinstance(value, list):
+        return sum(map(_tensors, value))
+    if not isinstance(value, dict):
+        return 0
+    return 1 if "t" in value else sum(map(_tensors, value.values()))
 
 
 def _is_storage(item: Any) -> bool:
