@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import pickle
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 import triton
 import triton.language as tl
+from both_ways import both_ways, drawn
 from whole import WHOLE
 
 import bringup.vpe as vpe
@@ -249,24 +246,14 @@ def test_terms_of_a_sum_cancel():
 
 
 _CONSTANTS = [1, 2, 3, 5, 2**30, 2**30 + 1, TOP, TOP - 40, -1, -(2**30), -TOP, 65536, 1103515245]
-_DRIVER = """
-def main(out):
-    torch.set_num_threads(1)
-    found = {}
-    for seed, kernel, M, N, slots in KERNELS:
-        x = torch.arange(4 * M * N, dtype=torch.int32)
-        o = torch.zeros(2, slots, M * N, dtype=torch.int64)
-        f = torch.zeros(2, slots, M * N, dtype=torch.float64)
-        y = torch.zeros(slots, 4 * M * N, dtype=torch.int64)
-        kernel[(2,)](x, o, f, y, 3, 2147483600, -2147483640, 9223372036854775800, slots, M=M, N=N)
-        found[seed] = o, f, y
-    pickle.dump(found, open(out, "wb"))
-
-if __name__ == "__main__":
-    if sys.argv[1] == "vpe":
-        import bringup.vpe as vpe
-        vpe.activate("permissive")
-    main(sys.argv[2])
+_LAUNCHED = """
+def launched(seed, kernel, M, N, slots):
+    x = torch.arange(4 * M * N, dtype=torch.int32)
+    o = torch.zeros(2, slots, M * N, dtype=torch.int64)
+    f = torch.zeros(2, slots, M * N, dtype=torch.float64)
+    y = torch.zeros(slots, 4 * M * N, dtype=torch.int64)
+    kernel[(2,)](x, o, f, y, 3, 2147483600, -2147483640, 9223372036854775800, slots, M=M, N=N)
+    return o, f, y
 """
 
 
@@ -361,25 +348,9 @@ class Writer:
 
 
 def test_against_the_interpreter(tmp_path):
-    start = int(os.environ.get("BRINGUP_VPE_FUZZ_SEED", "5000"))
-    count = int(os.environ.get("BRINGUP_VPE_FUZZ_COUNT", "40" if WHOLE else "12"))
-    parts = ["import pickle, sys, torch, triton, triton.language as tl", "KERNELS = []"]
-    for seed in range(start, start + count):
-        writer = Writer(seed)
-        parts += [
-            *writer.lines,
-            f"KERNELS.append(({seed}, k{seed}, {writer.m}, {writer.n}, {max(writer.slots, 1)}))",
-        ]
-    script = tmp_path / "kernels.py"
-    script.write_text("\n".join(parts) + _DRIVER)
-    results = []
-    for mode, extra in (("vpe", {}), ("interpreter", {"TRITON_INTERPRET": "1"})):
-        out = tmp_path / mode
-        command = [sys.executable, "-W", "ignore", str(script), mode, str(out)]
-        done = subprocess.run(command, env={**os.environ, **extra}, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        results.append(pickle.loads(out.read_bytes()))
-    mine, reference = results
+    writers = [(seed, Writer(seed)) for seed in drawn(5000, 40 if WHOLE else 12)]
+    kernels = [(seed, one.lines, (one.m, one.n, max(one.slots, 1))) for seed, one in writers]
+    mine, reference = both_ways(tmp_path, _LAUNCHED, kernels)
     for seed, wanted in reference.items():
         for which, (a, b) in enumerate(zip(mine[seed], wanted, strict=True)):
             assert torch.equal(a, b), f"seed {seed}, result {which}: {(a != b).nonzero()[:5].tolist()}"

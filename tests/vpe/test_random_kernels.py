@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import pickle
 import random
-import subprocess
-import sys
 
 import torch
+from both_ways import both_ways, drawn
 from whole import WHOLE
 
 _SHAPES = [(4, 8), (8, 16), (16, 16), (1, 32), (32, 4), (16, 64), (2, 2), (64, 1)]
-_DRIVER = """
-def main(out):
-    torch.set_num_threads(1)
-    found = {}
-    for seed, kernel, M, N in KERNELS:
-        torch.manual_seed(seed)
-        x, o = torch.randn(4 * M * N), torch.zeros(6 * M * N)
-        kernel[(2,)](x, o, 4, M=M, N=N)
-        found[seed] = o
-    pickle.dump(found, open(out, "wb"))
-
-if __name__ == "__main__":
-    if sys.argv[1] == "vpe":
-        import bringup.vpe as vpe
-        vpe.activate("permissive")
-    main(sys.argv[2])
+_LAUNCHED = """
+def launched(seed, kernel, M, N):
+    torch.manual_seed(seed)
+    x, o = torch.randn(4 * M * N), torch.zeros(6 * M * N)
+    kernel[(2,)](x, o, 4, M=M, N=N)
+    return o
 """
 
 
@@ -174,22 +161,8 @@ class Writer:
 
 
 def test_against_the_interpreter(tmp_path):
-    start = int(os.environ.get("BRINGUP_VPE_FUZZ_SEED", "1000"))
-    count = int(os.environ.get("BRINGUP_VPE_FUZZ_COUNT", "25" if WHOLE else "10"))
-    parts = ["import pickle, sys, torch, triton, triton.language as tl", "KERNELS = []"]
-    for seed in range(start, start + count):
-        writer = Writer(seed)
-        parts += [*writer.lines, f"KERNELS.append(({seed}, k{seed}, {writer.m}, {writer.n}))"]
-    script = tmp_path / "kernels.py"
-    script.write_text("\n".join(parts) + _DRIVER)
-    results = []
-    for mode, extra in (("vpe", {}), ("interpreter", {"TRITON_INTERPRET": "1"})):
-        out = tmp_path / mode
-        command = [sys.executable, "-W", "ignore", str(script), mode, str(out)]
-        done = subprocess.run(command, env={**os.environ, **extra}, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        results.append(pickle.loads(out.read_bytes()))
-    mine, reference = results
+    writers = [(seed, Writer(seed)) for seed in drawn(1000, 25 if WHOLE else 10)]
+    mine, reference = both_ways(tmp_path, _LAUNCHED, [(seed, one.lines, (one.m, one.n)) for seed, one in writers])
     for seed, wanted in reference.items():
         # values that exploded carry no information beyond their size
         sane = torch.isfinite(wanted) & (wanted.abs() < 1e6)
