@@ -25,7 +25,8 @@ from bringup.device import space
 from bringup.device.wire import ADDRESS, ALLOCATION, Command, Descriptor
 from bringup.library._clock import Clock
 from bringup.library._recording import Kernels, Recorder
-from bringup.library._tapes import Room, bytes_of
+from bringup.library._room import Room
+from bringup.library._tapes import bytes_of
 from bringup.library.errors import GuestFailed
 
 X = torch.arange(64, dtype=torch.float32)

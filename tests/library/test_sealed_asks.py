@@ -16,7 +16,7 @@ from bringup.device import space
 from bringup.device.wire import HEAD, Command, Descriptor
 from bringup.judge.calling import _Stream
 from bringup.library._recording import Recorder
-from bringup.library._tapes import Room
+from bringup.library._room import Room
 from bringup.vpe import device, memory
 from bringup.vpe.device import tensors
 from bringup.vpe.memory import LAUNCHED

@@ -10,8 +10,10 @@ import torch
 from library_testkit import make_library
 
 import bringup
+from bringup.library._room import View
 from bringup.library._sealed import SealedWrapper
-from bringup.library._tapes import Copy, Launch, Returned, Tape, Upload, View, weight_of
+from bringup.library._steps import Copy, Launch, Upload
+from bringup.library._tapes import Returned, Tape, weight_of
 from bringup.library.errors import KernelFailed
 
 ABS = """

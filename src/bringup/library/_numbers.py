@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from bringup.library._tapes import Launch, Step, Tape, Upload
+from bringup.library._steps import Launch, Step, Upload
+from bringup.library._tapes import Tape
 
 LARGE = 1 << 32  # from here on an integer is one number among many, not a size
 APART = 2.0**-6  # relative; numbers that are nearer may be one number in a narrow format

@@ -36,27 +36,10 @@ from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, D
 from bringup.judge.calling import Answer, Caller
 from bringup.library._clock import Clock, Followed
 from bringup.library._numbers import differing
+from bringup.library._room import Room, View
 from bringup.library._sealed_call import described
-from bringup.library._tapes import (
-    UNREADABLE,
-    WORD,
-    Allocate,
-    Alternative,
-    Begun,
-    Copy,
-    Free,
-    Launch,
-    Reading,
-    Returned,
-    Room,
-    Step,
-    Tape,
-    Upload,
-    View,
-    plain,
-    read,
-    untuned,
-)
+from bringup.library._steps import WORD, Allocate, Alternative, Copy, Free, Launch, Step, Upload, untuned
+from bringup.library._tapes import UNREADABLE, Begun, Reading, Returned, Tape, plain, read
 from bringup.library.errors import GuestFailed
 from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, state

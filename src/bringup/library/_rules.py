@@ -19,8 +19,10 @@ from bringup.device.execution import LAYOUT_BYTES, NEW_BYTES, PLACE_BYTES, SAID_
 from bringup.device.memory import all_written, layout_numbers
 from bringup.judge._provenance import PICKED, kept, picked
 from bringup.judge.allowance import allowance_of
+from bringup.library._room import Room, View
 from bringup.library._sealed_call import Call, described
-from bringup.library._tapes import Copy, Launch, Room, Tape, Upload, View
+from bringup.library._steps import Copy, Launch, Upload
+from bringup.library._tapes import Tape
 from bringup.library._trace import UNWRITTEN, Result, Trace, base_of, descriptor
 from bringup.library.errors import GuestFailed
 from bringup.operators import Keeps

@@ -37,10 +37,12 @@ from bringup.library._clock import Clock
 from bringup.library._hosted import hosted, widened
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, drawn, successors
 from bringup.library._recording import Kernels, Recorder
+from bringup.library._room import Room
 from bringup.library._sealed_call import Call, Template
+from bringup.library._steps import weight
 from bringup.library._study import NOW, SOON, Study
 from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
-from bringup.library._tapes import Begun, Room, Tape, go_on, weight, weight_of
+from bringup.library._tapes import Begun, Tape, go_on, weight_of
 from bringup.library._trace import Trace
 from bringup.library._witness import Contradicted, Witnesses
 from bringup.library.errors import GuestFailed

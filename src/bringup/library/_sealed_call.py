@@ -22,7 +22,8 @@ from bringup.device.regions import regions_of
 from bringup.device.seeds import SEED
 from bringup.judge.calling import decode, encode
 from bringup.library._numbers import Number, left_open, relation
-from bringup.library._tapes import May, Room, Tape, View, alignment, view
+from bringup.library._room import May, Room, View, alignment, view
+from bringup.library._tapes import Tape
 from bringup.library.errors import GuestFailed
 from bringup.vpe.device import host_view, tensors
 

@@ -27,20 +27,9 @@ import bringup
 from bringup.judge._kernels import sweep, user_cache
 from bringup.library._numbers import Lane, Pattern
 from bringup.library._recording import Compiled
-from bringup.library._tapes import (
-    WORD,
-    Allocate,
-    Alternative,
-    Copy,
-    Free,
-    Launch,
-    Reading,
-    Returned,
-    Step,
-    Tape,
-    Upload,
-    View,
-)
+from bringup.library._room import View
+from bringup.library._steps import WORD, Allocate, Alternative, Copy, Free, Launch, Step, Upload
+from bringup.library._tapes import Reading, Returned, Tape
 from bringup.vpe import state
 
 MOST_LINE, MOST_FILE = 256 << 10, 32 << 20  # bytes; what is longer is not kept

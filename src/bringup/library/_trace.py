@@ -18,8 +18,8 @@ from bringup.library.errors import GuestFailed
 from bringup.vpe.memory import COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
 if TYPE_CHECKING:
+    from bringup.library._room import View
     from bringup.library._sealed_call import Call
-    from bringup.library._tapes import View
 
 APART = 1 << 40  # bytes between regions where they are said to lie: more than any has
 UNWRITTEN = "some of the result was never written"

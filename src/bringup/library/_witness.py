@@ -23,7 +23,8 @@ from bringup.judge._rehearsal import Places, laid_out, of_other_sizes, of_small_
 from bringup.judge.calling import Caller, CallFailed, Session
 from bringup.library._numbers import first_difference
 from bringup.library._recording import Kernels, Recorder
-from bringup.library._tapes import Free, Tape
+from bringup.library._steps import Free
+from bringup.library._tapes import Tape
 from bringup.library.errors import GuestFailed
 
 KEPT = 16  # processes; who has made a call longest ago ends first
