@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import re
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -400,6 +403,25 @@ async def test_a_lost_judge_is_replaced(pool: Bench) -> None:
     assert (await judged(pool, DOUBLE)).kind == "passed"
     os.kill(pool._slots[0].pid, 9)
     assert (await judged(pool, DOUBLE)).kind == "passed"
+
+
+@pytest.mark.long
+async def test_what_ends_a_judge_twice_is_told(pool: Bench) -> None:
+    """PyTorch's own kernels run there, and may crash: no word about the candidate, and where it was is named."""
+    sleeps = "import time\ndef wrapper(x):\n    time.sleep(1000)\n"
+
+    async def ended() -> Verdict:
+        judging = asyncio.ensure_future(judged(pool, sleeps))
+        while not judging.done():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pool._slots[0].pid, signal.SIGSEGV)
+            await asyncio.sleep(1.0)
+        return await judging
+
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+    verdict = await ended()
+    assert verdict.kind == "untested"
+    assert re.fullmatch(r"the judge's process was lost: Segmentation fault in \S+ \(.*:\d+\)", verdict.summary)
 
 
 @pytest.mark.long

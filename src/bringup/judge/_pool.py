@@ -24,7 +24,9 @@ from bringup.judge._processes import (
     JudgeFault,
     Slot,
     SlotLost,
+    crash_said,
     last_said,
+    log_size,
     process_environment,
 )
 from bringup.judge._scratch import Scratch
@@ -131,15 +133,17 @@ class JudgePool:
         assert self._free is not None
         await self._free.acquire()
         slot = self._take(operator)
+        log = self._parents["referee"].log  # where the stacks of those that crash are
         try:
             for last in (False, True):
+                begin = log_size(log)
                 try:
                     return await slot.run(assignment, progress)
-                except SlotLost:
+                except SlotLost as lost:
                     slot = await self._replace(slot)
                     slot.knows(operator)
                     if last:
-                        raise
+                        raise SlotLost(crash_said(log, begin) or lost) from lost
             raise AssertionError("unreachable")
         except JudgeFault as fault:
             slot.broken = True

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 import bringup
 from bringup.device.frames import PREFIX, pack
 from bringup.errors import EnvironmentFault
-from bringup.judge._tidy import last_line
+from bringup.judge._tidy import last_line, tidy
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import Progress
 from bringup.judge.sandbox import ask
@@ -212,6 +213,33 @@ def last_said(log: str) -> str:
     with contextlib.suppress(OSError):
         return last_line(Path(log).read_text(encoding="utf-8", errors="replace"))
     return ""
+
+
+# As Python's faulthandler writes it: what it was, and where the thread was that it befell.
+CRASH = re.compile(
+    r'^Fatal Python error: (.+)\n(?:[\s\S]*?^Current thread.*\n *File "(.+)", line (\d+) in (.+))?', re.M
+)
+
+
+def log_size(log: str) -> int:
+    """Return how many bytes a log has."""
+    with contextlib.suppress(OSError):
+        return os.path.getsize(log)
+    return 0
+
+
+def crash_said(log: str, begin: int) -> str:
+    """Return how a process has ended by the dump of its stack in a log, from a byte on; "" where there is none."""
+    try:
+        with open(log, "rb") as file:
+            file.seek(begin)
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    found = CRASH.search(tidy(text))
+    if found is None:
+        return ""
+    return found[1] if found[2] is None else f"{found[1]} in {found[4]} ({found[2]}:{found[3]})"
 
 
 class SlotLost(Exception):
