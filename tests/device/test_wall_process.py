@@ -86,20 +86,40 @@ def test_a_copy_through_a_launch_counts_as_launched(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("decides", "together", "wanted"), [(True, False, False), (True, True, True), (False, False, True)]
+    ("decides", "together", "wanted"),
+    [("data", 0, False), ("data", 32, False), ("data", 33, True), ("launch", 0, True), (None, 33, False)],
 )
-def test_who_decides_what_stays_was_given_all_data(bench: Bench, decides: bool, together: bool, wanted: bool) -> None:
-    """By a launch with what a kernel or a copy has made of it, too."""
+def test_who_decides_what_stays_was_given_all_data(
+    bench: Bench, decides: str | None, together: int, wanted: bool
+) -> None:
+    """By a launch with what a kernel or a copy has made of it, too: of `together` of its 33 elements."""
     x, mask = bench.begin(NUMBERS, NUMBERS + 1, decides=decides)
     y, z = bench.alloc(132), bench.alloc(132)
     number = bench.kernel(request("kernel_double"))["number"]
     bench.copy(flat(x, "float32", 33), flat(y, "float32", 33))
     if together:
-        bench.copy(flat(mask, "float32", 33), flat(z, "float32", 33))
+        bench.copy(flat(mask, "float32", together), flat(z, "float32", together))
     bench.launch(number, (3, 1, 1), (z, z) if together else (x, x), (y, y), 0)
     ended = bench.end((y, 132), outputs=[output(0, "float32", (33,), (1,))])
     assert ended.header["writers"] == [{str(INPUT | COPIED): 132}]
     assert ended.header["given"] == [wanted]
+
+
+@pytest.mark.parametrize("brings", [False, True])
+def test_a_copy_of_a_part_brings_what_it_has(bench: Bench, brings: bool) -> None:
+    """What was copied after a kernel has looked is nobody's to leave."""
+    x, mask = bench.begin(NUMBERS, NUMBERS + 1, decides="data")
+    y, z = bench.alloc(132), bench.alloc(132)
+    number = bench.kernel(request("kernel_double"))["number"]
+    bench.copy(flat(x, "float32", 33), flat(y, "float32", 33))
+    bench.launch(number, (3, 1, 1), (mask, mask), (y, y), 0)
+    if brings:
+        bench.copy(flat(x, "float32", 33), flat(z, "float32", 33))
+        bench.copy(flat(y, "float32", 1), flat(z, "float32", 1))
+    else:
+        bench.copy(flat(y, "float32", 33), flat(z, "float32", 33))
+    ended = bench.end((z, 132), outputs=[output(0, "float32", (33,), (1,))])
+    assert ended.header["given"] == [not brings]
 
 
 @st.composite

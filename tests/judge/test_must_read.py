@@ -54,6 +54,23 @@ def test_sizes_and_truth_values_that_data_decide(
     assert (must_read(name, args, kwargs) is not None) is wanted
 
 
+@pytest.mark.parametrize(
+    ("name", "args", "by"),
+    [
+        ("equal", (torch.ones(3), torch.ones(3)), (0, 1)),
+        ("masked_select", (torch.ones(3), MASK), (1,)),
+        ("repeat_interleave.self_Tensor", (torch.ones(3), torch.arange(3)), (1,)),
+        ("bincount", (torch.arange(3), torch.ones(3)), (0,)),
+        ("linalg_lstsq", (torch.ones(3, 2), torch.ones(3, 1), None), (0,)),
+    ],
+)
+def test_which_tensors_decide(name: str, args: tuple[Any, ...], by: tuple[int, ...]) -> None:
+    named = {"driver": "gelsd"} if "lstsq" in name else {}
+    sought = must_read(name, args, named)
+    assert sought is not None
+    assert [id(one) for one in sought.by] == [id(args[place]) for place in by]
+
+
 def test_a_tensor_that_is_there_for_a_result_says_nothing() -> None:
     out = {"out": torch.ones(0)}
     assert must_read("masked_select.out", (torch.ones(3), MASK), out, {"out"})
@@ -73,4 +90,6 @@ def test_a_tensor_that_is_there_for_a_result_says_nothing() -> None:
     ],
 )
 def test_which_size_it_is(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], dim: int) -> None:
-    assert must_read(name, args, kwargs) == ("size", dim)
+    sought = must_read(name, args, kwargs)
+    assert sought is not None
+    assert sought[:2] == ("size", dim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +242,7 @@ def test_which_tapes_are_settled() -> None:
 
     def settled(*steps: Any, held: set[int] = set(), keeps: Any = "nothing", results: tuple[int, ...] = ()) -> bool:  # noqa: B006
         tape = Tape(steps, Returned(None, None, [1, *results]), (16, 16, 16, 16))
-        return tape.settled(2, {0} - held, held, keeps)
+        return tape.settled(2, {0} - held, held, {0}, keeps)
 
     turned = View(1, 0, torch.float32, (4,), (2,))
     into, out, own = launched(0, 2), Copy(view(2), view(1)), Copy(view(0), view(2))
@@ -250,6 +251,7 @@ def test_which_tapes_are_settled() -> None:
     assert settled(own, launched(2, 3), Copy(view(3), view(1)))  # laid anew for a kernel that writes elsewhere
     assert not settled(own, out)
     assert settled(own, launched(0, 2), out, keeps="elements")
+    assert not settled(launched(0, 2), own, out, keeps="elements")  # what comes later no kernel has looked at
     assert not settled(own, launched(0, 2), out, Copy(view(2), view(3)), keeps="elements")
     assert not settled(own, launched(0, 2), Copy(view(2), turned), keeps="elements")
     assert not settled(Upload(view(2), bytearray(16)), into, out)
@@ -260,6 +262,10 @@ def test_which_tapes_are_settled() -> None:
     assert settled(launched(0), held={0}, keeps="arguments")
     assert not settled(launched(0), Copy(view(0), view(2)), held={0}, keeps="arguments", results=(2,))
     assert settled(Upload(view(2), bytearray(16)), launched(2, 3), Copy(view(3), view(1)))
+    for size, wanted in ((4, True), (1, False)):  # of one element of four a kernel learns little
+        index = View(1, 0, torch.float32, (size,), (1,))
+        tape = Tape((Copy(index, replace(index, region=2)), launched(0, 2)), Returned(None, None, [0]), (16,) * 3)
+        assert tape.settled(2, {1}, {0}, {0, 1}, "elements") is wanted
 
 
 def test_what_copies_cannot_multiply_has_no_numbers() -> None:

@@ -87,6 +87,44 @@ def k_compose(a, b, o, p, N: tl.constexpr):
     tl.store(p + i, s)
 
 
+@triton.jit
+def _first(a, b):
+    return tl.where(a != 0, a, b)
+
+
+@triton.jit
+def _last_largest(a, i, b, j):
+    return tl.where(a > b, a, b), tl.where(a > b, i, j)
+
+
+@triton.jit
+def _first_largest(a, i, b, j):
+    take = (a > b) | ((a == b) & (i < j))
+    return tl.where(take, a, b), tl.where(take, i, j)
+
+
+@triton.jit
+def kernel_choices(x, o, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i)
+    tl.store(o, tl.reduce(v, 0, _first))
+    _, last = tl.reduce((v, i), 0, _last_largest)
+    tl.store(o + 1, last)
+    _, first = tl.reduce((v, i), 0, _first_largest)
+    tl.store(o + 2, first)
+
+
+@pytest.mark.parametrize("places", [(17, 20, 40), (1, 33, 17), (63, 62, 5)])
+def test_choices_that_do_not_commute_keep_order(places):
+    """Lanes that lie 16 apart are not combined first where it shows."""
+    x, o = torch.zeros(64, dtype=torch.int32), torch.zeros(3, dtype=torch.int32)
+    for place, value in zip(places, (5, 7, 7), strict=True):
+        x[place] = value
+    kernel_choices[(1,)](x, o, B=64)
+    largest = sorted(places[1:])
+    assert o.tolist() == [x[min(places)], largest[1], largest[0]]
+
+
 def test_combine_that_does_not_commute_keeps_order():
     a, b = torch.rand(64, dtype=torch.float64), torch.randn(64, dtype=torch.float64)
     o, p = torch.empty(2, dtype=torch.float64), torch.empty(64, dtype=torch.float64)

@@ -354,3 +354,23 @@ def test_against_the_interpreter(tmp_path):
     for seed, wanted in reference.items():
         for which, (a, b) in enumerate(zip(mine[seed], wanted, strict=True)):
             assert torch.equal(a, b), f"seed {seed}, result {which}: {(a != b).nonzero()[:5].tolist()}"
+
+
+@triton.jit
+def kernel_unrolled(o, s, B: tl.constexpr, N: tl.constexpr, GROWS: tl.constexpr):
+    i = tl.arange(0, B)
+    w = i + s
+    for _ in tl.static_range(N):
+        w = w + w * s if GROWS else w + s
+    tl.store(o + i, w, mask=w != 12345)
+
+
+@pytest.mark.parametrize(("count", "grows"), [(1100, False), (30, True), (200, True)])
+def test_a_walk_of_very_many_parts_is_computed_by_lanes(chip, count, grows):
+    """What the analysis says of it would be as long at each use, and twice as long with each step on itself."""
+    o = torch.zeros(64, dtype=torch.int32)
+    kernel_unrolled[(1,)](o, 3, B=64, N=count, GROWS=grows)
+    wanted = torch.arange(64) + 3
+    for _ in range(count):
+        wanted = wanted * 4 if grows else wanted + 3
+    assert torch.equal(o, wanted.to(torch.int32))

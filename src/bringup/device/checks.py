@@ -74,6 +74,11 @@ def check_tensor(tensor: Descriptor, nbytes: int, most: int = 0) -> int:
     return offset
 
 
+def extent_of(tensor: Descriptor) -> tuple[int, int, tuple[int, ...], tuple[int, ...]]:
+    """Where a tensor is in its storage: bytes from the beginning, bytes an element, sizes and strides in elements."""
+    return tensor.address - tensor.base, item_bytes(tensor.dtype), tensor.size, tensor.stride
+
+
 def check_target(tensor: Descriptor, nbytes: int) -> int:
     """As `check_tensor`, for one that is written: no two of its elements lie on one another."""
     offset = check_tensor(tensor, nbytes)

@@ -20,6 +20,7 @@ from bringup.device.checks import (
     check_copy,
     check_extent,
     check_target,
+    extent_of,
     is_itself,
     unpack_copy,
     unpack_upload,
@@ -27,14 +28,15 @@ from bringup.device.checks import (
 from bringup.device.choices import Said
 from bringup.device.elements import Elements, pointed_bytes
 from bringup.device.engine import FENCE, Call, Engine, Fault, Kernel
+from bringup.device.feeding import NOTHING, Fed, ask, asked, brought_by, holds, holds_all, together
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import (
     WRITER,
     Block,
+    Map,
     Memory,
     codes,
     count_codes,
-    holds_input,
     layout_numbers,
     pieces,
     stretches,
@@ -67,8 +69,8 @@ _BROUGHT = (
     "buffer of its own, which kernels alone write"
 )
 UNFED = (
-    "the wrapper reads what its kernels have computed from nothing but the host's numbers; what decides is in the "
-    "tensors of the call, and no kernel was given them together with what is read"
+    "the wrapper reads what its kernels have not computed from all that decides on it: a kernel must be given the "
+    "tensors of the call on which a size or a truth value hangs, or copies of the whole of them"
 )
 _NO_ELEMENT = "which is no element of what it may write; what lies between the elements of a view is the caller's"
 
@@ -147,6 +149,8 @@ class Execution:
         self.error = error
         self.line = 0
         self.printed: list[str] = []
+        # Whether it counts what kernels were given: where some of an argument may stay, or the host may read.
+        self._feeds = bool(mode.get("decides")) or self.allowance.read_bytes > 0
         # Where moving elements is the operator, the tensors that its call was given; None elsewhere.
         given = mode.get("arguments")
         self.order = None if given is None else Order(given, mode.get("results", ()))
@@ -168,7 +172,10 @@ class Execution:
         try:
             self.engine.begin(self.mode)
             for base, data in inputs:
-                self.memory.put(data, written is None or base in written, base, self.mode.get("marks", {}).get(base))
+                marks = self.mode.get("marks", {}).get(base)
+                block = self.memory.put(data, written is None or base in written, base, marks)
+                if (held := (self.mode.get("held") or {}).get(base)) is not None:
+                    block.beside = held == 0
                 if base in gaps:
                     self.gaps[base] = places = np.flatnonzero(gaps[base] == 0)
                     self.held[base] = np.frombuffer(data, np.uint8)[places]
@@ -280,16 +287,30 @@ class Execution:
             given.copy_(taken)
         if writers.size:
             block.brought = block.brought or origin.brought or origin.owner == "input"
-            block.fed |= origin.fed
+            if self._feeds:
+                own, extent = origin.base if origin.data else None, extent_of(source)
+                brought = brought_by(self._of(origin), own, origin.written_by, extent, origin.beside)
+                block.fed = together([self._of(block), brought], self._covers)
         found = carried(self.lineage, self.order, source, origin, target, block, writers)
         if self.order is not None and self.order.odd:
             raise Broken(COPIES, self.order.odd)
         mine[...] = 0 if moved else found
-        block.launched = origin.launched or (block.launched and not holds_input(found))
 
     def _data(self) -> frozenset[int]:
         """The bases of the inputs that hold data of the call."""
-        return frozenset(block.base for block in self.memory if block.owner == "input" and block.base in block.fed)
+        return frozenset(block.base for block in self.memory if block.data)
+
+    def _of(self, block: Block) -> Fed:
+        return block.fed or NOTHING
+
+    def _given(self, block: Block) -> Fed:
+        """What a kernel is given with a block."""
+        fed = self._of(block)
+        return Fed(fed.whole | {block.base}, fed.parts) if block.data else fed
+
+    def _covers(self, base: int, part: Map) -> bool:
+        block = self.memory.at(base)
+        return holds_all(block.written_by, part if block.beside is None else part | block.beside)
 
     def _upload(self, body: memoryview) -> None:
         import torch
@@ -328,8 +349,12 @@ class Execution:
         self.account.check_read(writers.size, launched, self.allowance)
         if not self.allowance.read_inputs and (block.brought or block.owner == "input"):
             raise Broken(READS, _BROUGHT)
-        if not block.fed and writers.size and self._data():
-            raise Broken(READS, UNFED)
+        if writers.size and (data := self._data()):
+            fed = self._given(block)
+            sought = [one for one in self.mode.get("sought", ()) if one[0] in data and not self.account.reads]
+            known = all(holds(fed, base, self.memory.at(base).written_by, extent) for base, extent in sought)
+            if not (known if sought else fed.whole):
+                raise Broken(READS, UNFED)
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
         found = _bytes_of(tensor)
@@ -381,12 +406,14 @@ class Execution:
             odd = self.elements.launched(known, recast=bool(launcher.kernel.facts.get("recast")))
             if odd:
                 raise Broken(COPIES, odd)
-        if min(grid) > 0:
-            fed = frozenset[int]().union(*(block.fed for block in blocks if block is not None))
-            knows = not self.mode.get("decides") or fed >= self._data()
-            for block in blocks:
-                if block is not None:
-                    block.launched, block.fed = block.launched or (block.writable and knows), block.fed | fed
+        if min(grid) > 0 and self._feeds:
+            given = [block for block in blocks if block is not None]
+            fed, decides = together(map(self._given, given), self._covers), self.mode.get("decides")
+            for block in given:
+                if block.writable:  # what no kernel may write hangs on nothing that one was given
+                    block.fed = fed
+                    if decides == "launch" or (decides == "data" and fed.whole >= self._data()):
+                        ask(block.written_by)
         account = self.account
         account.launches += 1
         account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))
@@ -416,9 +443,10 @@ class Execution:
     def results(
         self, storages: Sequence[Sequence[int]], outputs: Sequence[dict[str, Any]]
     ) -> tuple[list[bytes], list[dict[str, int]], list[bool]]:
-        """The bytes of storages; for each output how many bytes have which writer, and whether a kernel was given it.
+        """The bytes of storages; for each output how many bytes have which writer, and whether it was asked about.
 
-        A kernel was also given what was copied from memory that one was given.
+        That is, whether a kernel that could write it was given what decides on each byte that is an input's; as the
+        call's mode says (`decides`).
         """
         blocks: list[Block | None] = []
         named: set[int] = set()
@@ -436,7 +464,7 @@ class Execution:
         for output in outputs:
             block, width, size = blocks[output["storage"]], output["width"], tuple(output["size"])
             writers.append({})
-            given.append(block is None or block.launched)
+            given.append(True)
             if block is None or 0 in size:
                 continue
             offset, stride = output["offset"] * width, tuple(output["stride"])
@@ -450,6 +478,7 @@ class Execution:
             if total > MOST_RESULTS:
                 raise Malformed("results of more elements than any call needs")
             by = codes(block.written_by, offset, width, size, stride)
+            given[-1] = asked(by)
             counts: dict[int, int] = {}
             for code, count in count_codes(by).items():
                 counts[code & PLAIN] = counts.get(code & PLAIN, 0) + count

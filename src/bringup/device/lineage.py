@@ -16,13 +16,13 @@ from bringup.device.checks import check_extent, item_bytes, repeats
 from bringup.device.memory import WRITER, Block, Map, codes
 from bringup.device.order import GREW, Order, grows
 from bringup.device.wire import Descriptor, Malformed
-from bringup.vpe.memory import COPIED, LAUNCHED, SPREAD, TAKEN, TURNED
+from bringup.vpe.memory import ASKED, COPIED, LAUNCHED, SPREAD, TAKEN, TURNED
 
 MOST_TRACED = 32 << 20  # bytes of a storage whose bytes have numbers
 MOST_NUMBERED = 96 << 20  # bytes of all of them: a number takes four
 MOST_LOOSE = 64 << 20  # bytes that go to storages without numbers: theirs are kept
 LAST_NUMBER = 1 << 32
-PLAIN = 0xFF ^ TAKEN ^ TURNED  # of a code: what is told of it
+PLAIN = 0xFF ^ TAKEN ^ TURNED ^ ASKED  # of a code: what is told of it
 
 
 def carried(

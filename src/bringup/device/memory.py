@@ -41,10 +41,12 @@ class Block:
     freed: bool = False
     brought: bool = False
     """Whether the host, or a copy of what an input holds, has put something there."""
-    launched: bool = False
-    """Whether a kernel could write it since an argument was copied there: what none has written is left on purpose."""
-    fed: frozenset[int] = frozenset()
-    """The inputs, by their bases, on which what it holds may hang: itself, and what kernels or copies brought to it."""
+    data: bool = False
+    """Whether it is an input that holds data of the call."""
+    beside: Map | None = field(default=None, repr=False)
+    """bool[nbytes] of an input that may be read as a whole: which of its bytes are of no element of the call's."""
+    fed: Any = None
+    """What kernels and copies brought to it, as `feeding.Fed`."""
     real: Any = None
     """What the engine keeps of it."""
 
@@ -95,7 +97,7 @@ class Memory:
         block = self._add(base, len(data), "input", INPUT)
         if marks is not None:
             block.written_by[...] = marks
-        block.fed = frozenset({base} if block.written_by.any() else ())
+        block.data = bool(block.written_by.any())
         self.engine.write(block, data)
         block.writable = writable
         return block
@@ -251,11 +253,6 @@ def count_codes(by: Map) -> dict[int, int]:
     for start in range(0, flat.size, COUNTED_AT_ONCE):
         counts += np.bincount(flat[start : start + COUNTED_AT_ONCE], minlength=256)
     return {int(code): int(counts[code]) for code in np.flatnonzero(counts)}
-
-
-def holds_input(by: Any) -> bool:
-    """Whether some of these codes say that a byte is an input's."""
-    return bool(((np.asarray(by) & WRITER) == INPUT).any())
 
 
 def all_written(by: Map, offset: int, width: int, size: tuple[int, ...], stride: tuple[int, ...]) -> bool:

@@ -19,8 +19,9 @@ from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
 from bringup.judge._comparison import Comparison, Expected, LimitsOf, NamedTensors, untrue
 from bringup.judge._compile_log import headline
+from bringup.judge._keeping import keeps_in_call
 from bringup.judge._moves import rearranges, sizes_alone
-from bringup.judge._must_read import UNDECIDED, must_read
+from bringup.judge._must_read import UNDECIDED, Sought, must_read
 from bringup.judge._near import with_inputs
 from bringup.judge._outcome import Outcome, cheated, raised_line
 from bringup.judge._provenance import provenance
@@ -28,7 +29,7 @@ from bringup.judge._reply import check_sizes
 from bringup.judge._written import same_bits, written
 from bringup.judge.allowance import allowance_of
 from bringup.judge.readings import Readings
-from bringup.operators import Operator
+from bringup.operators import Keeps, Operator
 from bringup.suites import CaseInputs
 from bringup.verdict import CaseId, Mismatch
 
@@ -210,6 +211,20 @@ class CaseJudge(Comparison):
         """The storage of each tensor among the arguments, and bytes of its elements; once `request` has been called."""
         return [(told["t"], element_bytes(getattr(torch, told["dtype"]))) for told in self.sent]
 
+    @functools.cached_property
+    def _sought(self) -> Sought | None:
+        return must_read(self.operator.name, self.args, self.kwargs, {"out", *self.operator.writes})
+
+    def deciding(self) -> list[list[Any]]:
+        """Those of `placed` on whose data a size or a truth value hangs that is read."""
+        by = {*map(id, () if self._sought is None else self._sought.by)}
+        return [one for (_, tensor), one in zip(self.tensors, self.placed(), strict=True) if id(tensor) in by]
+
+    @functools.cached_property
+    def keeps(self) -> Keeps:
+        """What this call leaves as an argument has it."""
+        return keeps_in_call(self.operator.keeps, self.operator.name, self.args, self.kwargs)
+
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self._known)
@@ -303,8 +318,7 @@ class CaseJudge(Comparison):
 
     def _misread(self, device: dict[str, Any]) -> str:
         """Say what was read that is neither a size of the results nor the one flag; "" for nothing."""
-        outs = {"out", *self.operator.writes}
-        sought = must_read(self.operator.name, self.inputs.args, self.inputs.kwargs, outs)
+        sought = self._sought
         if not device["answers"]:
             return UNDECIDED if sought else ""
         if self.operator.reads.inputs:

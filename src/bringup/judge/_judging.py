@@ -19,6 +19,7 @@ from bringup.judge._comparison import Expected
 from bringup.judge._compile_log import explained
 from bringup.judge._device_modes import device_modes
 from bringup.judge._exchange import Exchange
+from bringup.judge._keeping import DECIDES
 from bringup.judge._others import CRASHES, different, look_on, sorts
 from bringup.judge._outcome import Outcome
 from bringup.judge._plain_outs import with_plain_outs
@@ -303,8 +304,10 @@ class Judging:
             "writable": writable,
             "arguments": case.placed() if in_order else None,
             "elements": case.elements() if whole else None,
-            "decides": self.operator.keeps == "elements",
+            "decides": DECIDES.get(case.keeps),
+            "sought": case.deciding(),
             "readable": case.readable,
+            "held": case.placed() if case.readable is None else None,
             "results": case.result_sizes if in_order else [],
             "profile": self.job.report.profile,
             "seed": case.seed,

@@ -30,6 +30,8 @@ class Sought(NamedTuple):
     """A size of the first result; the truth value that the result is; whether the second result has elements."""
     dim: int | None = 0
     """Of a size: which dimension; None for any of them."""
+    by: tuple[Any, ...] = ()
+    """The tensors that decide."""
 
 
 def must_read(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], outs: Collection[str] = ()) -> Sought | None:
@@ -55,23 +57,23 @@ def must_read(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], outs: C
 
     if base in _TRUTHS:
         differ = base == "equal" and len({tensor.shape for tensor in tensors}) > 1
-        return None if differ or empty else Sought("truth")
+        return None if differ or empty else Sought("truth", by=(*tensors,))
     if "unique" in base and base in _SIZES:
         dim = given("dim", 1 if "dim" in base else 3 if "consecutive" in base else 4)
-        return None if empty or tensors[0].numel() == 1 else Sought("size", 0 if dim is None else dim)
+        return None if empty or tensors[0].numel() == 1 else Sought("size", 0 if dim is None else dim, (tensors[0],))
     if base in _SIZES:
-        return None if empty else Sought("size")
+        return None if empty else Sought("size", by=(tensors[1 if base == "masked_select" else 0],))
     if base == "repeat_interleave":  # of a tensor of counts
         counts = given("repeats", min(len(args), 2) - 1)
         unknown = isinstance(counts, torch.Tensor) and counts.numel() > 0 and asked.get("output_size") is None
-        return Sought("size", given("dim", 2) or 0) if unknown else None
+        return Sought("size", given("dim", 2) or 0, (counts,)) if unknown else None
     if base in _LSTSQ:  # residuals of matrices of full rank, where a driver finds that out
         rows, columns = tensors[0].shape[-2:]
         unknown = not empty and rows > columns and given("driver", 3) in ("gelsd", "gelss")
-        return Sought("residuals") if unknown else None
+        return Sought("residuals", by=(tensors[0],)) if unknown else None
     if base == "__getitem__":
         masks = [tensor for tensor in tensors[1:] if tensor.dtype in (torch.bool, torch.uint8)]
-        return Sought("size", None) if any(mask.numel() for mask in masks) else None
+        return Sought("size", None, (*masks,)) if any(mask.numel() for mask in masks) else None
     if base == "nn.functional.one_hot":
-        return Sought("size", -1) if not empty and given("num_classes", 1, -1) == -1 else None
+        return Sought("size", -1, (tensors[0],)) if not empty and given("num_classes", 1, -1) == -1 else None
     return None

@@ -37,7 +37,7 @@ def provenance(
     """Return what is wrong with where a right answer came from, or None.
 
     `writers` counts for each output (results, then arguments after the call) the bytes of each code; `given` says of
-    each whether a kernel was given its memory.
+    each whether, of each byte that is an argument's, a kernel was given its memory and what decides on it.
     """
     results = _codec.descriptions(reply["result"])
     described = [*results, *_codec.descriptions(reply["after"])]
@@ -98,7 +98,7 @@ def _one(
     left = argument is not None and INPUT in codes and case.writes(argument)
     if not (left or odd) or case.is_alias(path):
         return None
-    keeps = case.operator.keeps
+    keeps = case.keeps
     empty = any(not tensor.numel() and not case.is_out(number) for number, (_, tensor) in enumerate(case.tensors))
     cast = one["dtype"] not in {str(tensor.dtype).removeprefix("torch.") for _, tensor in case.tensors[:1]}
     said = kept(keeps, given or empty, result=bool(odd), cast=cast)
@@ -110,7 +110,8 @@ def kept(keeps: Keeps, given: bool, *, result: bool, cast: bool) -> str:
 
     Args:
         keeps: what the operator leaves as an argument has it.
-        given: whether a kernel was given the memory, or nothing is to be done, for a tensor has no elements.
+        given: whether a kernel was given the memory, and what decides, or nothing is to be done, for a tensor has no
+            elements.
         result: whether they were copied there; else they are what an argument held that may be written.
         cast: whether the first argument has another dtype than the tensor that they are in, where they are other
             numbers then.

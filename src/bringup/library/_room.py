@@ -13,13 +13,14 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from bringup.device.memory import WRITER, Map, all_written, codes, holds_input
+from bringup.device.feeding import NOTHING, Fed, ask, asked, brought_by, holds, holds_all, together
+from bringup.device.memory import WRITER, Map, all_written, codes
 from bringup.device.regions import ALIGNED
 from bringup.library._trace import Trace, first_codes
 from bringup.library.errors import GuestFailed
 from bringup.vpe import memory, state
 from bringup.vpe.device import tensors
-from bringup.vpe.memory import INPUT, LAUNCHED, UPLOADED
+from bringup.vpe.memory import ASKED, INPUT, LAUNCHED, UPLOADED
 from bringup.vpe.work import Budget
 
 Region = Any
@@ -98,18 +99,20 @@ class Room:
                 self.aside[number], self.regions[number] = (given[number], before), _copy_of(before)
         self._shown: dict[int, tuple[Map, Map | None]] = {}  # by region: as this call sees its map, and the map
         self._changed: set[int] = set()  # regions whose maps differ since
-        self.seen: set[int] = set()
-        """Regions that a kernel could write since an argument was copied there."""
         data = {
             number for number, region in enumerate(given)
             if region.numel() and (number >= len(shown) or (readable := shown[number]) is None or readable.any())
         }  # fmt: skip
         self.data = frozenset(data)
         """Regions of arguments that may be read."""
-        self.fed = {number: frozenset({number}) for number in data}
-        """By region: those of `data` on which its contents may hang."""
-        self.decides = False
-        """Whether a kernel that is to find out what stays must have been given all data of the call."""
+        self.fed: dict[int, Fed] = {}
+        """By region: what kernels and copies have brought there."""
+        self.decides: Literal["data", "launch"] | None = None
+        """What a kernel must have been given that finds out what stays: all data of the call, or the memory alone."""
+        self.sought: Sequence[View] = ()
+        """Tensors on which the number hangs that is read first."""
+        self.reads = 0
+        """How many tensors the host has read."""
         for number, region in enumerate(given):
             readable = shown[number] if number < len(shown) else None
             if trace is not None and number not in self.read_only and region.numel():
@@ -223,25 +226,40 @@ class Room:
         for number in changed:
             seen, own = self._shown.get(number, (None, None))
             if seen is not None and own is not None:
-                own[(seen != 0) & (seen != INPUT)] = LAUNCHED
+                own[(seen != 0) & (seen & ~np.uint8(ASKED) != INPUT)] = LAUNCHED
 
     def feed(self, given: set[int]) -> None:
         """A kernel has been given regions together, and has run."""
-        fed = frozenset[int]().union(*(self.fed.get(number, ()) for number in given))
-        if not self.decides or fed >= self.data:
-            self.seen |= given - self.read_only
-        for number in given:
-            self._feed(number, fed)
+        fed = together(map(self.brought, given), self._covers)
+        knows = self.decides == "launch" or (self.decides == "data" and fed.whole >= self.data)
+        for number in given - self.read_only:  # what no kernel may write hangs on nothing that one was given
+            self.fed[number] = fed
+            if knows and number in self._shown:
+                ask(self._shown[number][0])
 
-    def _feed(self, number: int, fed: frozenset[int]) -> None:
-        if fed:
-            self.fed[number] = self.fed.get(number, frozenset()) | fed
+    def brought(self, number: int) -> Fed:
+        """What a kernel is given with a region."""
+        fed = self.fed.get(number, NOTHING)
+        return Fed(fed.whole | {number}, fed.parts) if number in self.data else fed
+
+    def _covers(self, number: int, part: Map) -> bool:
+        return holds_all(self.codes_of(number), part)
+
+    def asked(self, what: View) -> bool:
+        """Whether a kernel was given what decides on each byte of a tensor that is an argument's."""
+        return self.decides is None or asked(codes(self.codes_of(what.region), *what.bytes()))
+
+    def enough(self, what: View) -> bool:
+        """Whether what is read of a region was computed from what decides on it."""
+        fed = self.brought(what.region)
+        sought = [one for one in self.sought if one.region in self.data and not self.reads]
+        if self.data and sought:
+            return all(holds(fed, one.region, self.codes_of(one.region), one.bytes()) for one in sought)
+        return not self.data or bool(fed.whole)
 
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""
-        self._feed(target.region, self.fed.get(source.region, frozenset()))
-        if source.region in self.seen:
-            self.seen.add(target.region)
+        self._bring(source, target)
         before, after = self.buffer(source.region), self.buffer(target.region)
         assert before is not None
         assert after is not None
@@ -256,12 +274,22 @@ class Room:
         if self.trace is not None:
             found = self.trace.copied(source, self.codes_of(source.region), target, mine)
             codes(mine, *target.bytes())[...] = found
-            if source.region not in self.seen and holds_input(found):
-                self.seen.discard(target.region)
         else:
             written = True if before.initialised is None else codes(before.initialised, *source.bytes()) != 0
             codes(mine, *target.bytes())[...] = np.where(written, LAUNCHED, 0)
         self.launched(target.region)
+
+    def _bring(self, source: View, target: View) -> None:
+        if 0 in source.size:
+            return
+        fed = self.fed.get(source.region, NOTHING)
+        if self.trace is not None:
+            own = source.region if source.region in self.data else None
+            brought = brought_by(fed, own, self.codes_of(source.region), source.bytes())
+        else:  # nobody keeps who wrote what: copies do this call's work
+            brought = self.brought(source.region)
+        if brought:
+            self.fed[target.region] = together([self.fed.get(target.region, NOTHING), brought], self._covers)
 
     def uploaded(self, target: View) -> None:
         """The host has written a tensor."""

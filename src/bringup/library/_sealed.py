@@ -27,7 +27,8 @@ import torch
 from bringup.device.reach import filled, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
-from bringup.judge._must_read import UNDECIDED, must_read
+from bringup.judge._keeping import DECIDES, keeps_in_call
+from bringup.judge._must_read import UNDECIDED, Sought, must_read
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
 from bringup.judge.readings import Readings
@@ -37,7 +38,7 @@ from bringup.library._clock import Clock
 from bringup.library._hosted import hosted, widened
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, drawn, successors
 from bringup.library._recording import Kernels, Recorder
-from bringup.library._room import Room
+from bringup.library._room import Room, View
 from bringup.library._sealed_call import Call, Template
 from bringup.library._steps import weight
 from bringup.library._study import NOW, SOON, Study
@@ -288,7 +289,9 @@ class SealedWrapper:
             trace = Trace(call, once=once and tapes[0].copies_once(len(call.regions), call.read_only))
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.reads_arguments = self._reads.arguments
-        room.decides = rule.keeps == "elements"
+        keeps = keeps_in_call(rule.keeps, self._overload, *call.given)
+        room.decides = DECIDES.get(keeps)
+        room.sought = self._deciding(call)
         room.seed = seed
         moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
 
@@ -311,7 +314,7 @@ class SealedWrapper:
                 self._check_readings(tape, result, call.given)
             if trace is not None:
                 moving.check(trace.laid)
-                _rules.check_writers(tape, call, room, rule.keeps)
+                _rules.check_writers(tape, call, room, keeps)
             elif kept:
                 _rules.check_written(tape, call, room)
         if kept:
@@ -325,8 +328,8 @@ class SealedWrapper:
         """Whether nothing but whether all is written is to be asked of a call, since the rest was, of the first one."""
         if len(tapes) != 1 or tapes[0].readings:
             return False
-        keeps = _rules.rule_of(self._overload).keeps
-        return tapes[0].settled(len(call.regions), call.read_only, call.changed(), keeps)
+        keeps = keeps_in_call(_rules.rule_of(self._overload).keeps, self._overload, *call.given)
+        return tapes[0].settled(len(call.regions), call.read_only, call.changed(), call.data(), keeps)
 
     def _rearranges(self, call: Call) -> bool:
         """Whether a call only moves elements, as the judge asks PyTorch.
@@ -370,7 +373,7 @@ class SealedWrapper:
 
     def _check_readings(self, tape: Tape, result: Any, arguments: Any) -> None:
         """Raise GuestFailed where the host has read more than sizes of the result and a flag, or less, as the judge."""
-        sought = must_read(self._overload, arguments[0], arguments[1], self._outs) if self._reads.nbytes else None
+        sought = self._sought(arguments)
         if not tape.readings:
             if sought:
                 raise GuestFailed(UNDECIDED)
@@ -381,6 +384,15 @@ class SealedWrapper:
         odd = self._readings.misread(readings, sizes, arguments, truth=truth, sought=sought)
         if odd:
             raise GuestFailed(odd)
+
+    def _sought(self, arguments: Any) -> Sought | None:
+        return must_read(self._overload, arguments[0], arguments[1], self._outs) if self._reads.nbytes else None
+
+    def _deciding(self, call: Call) -> list[View]:
+        """The tensors on which a size or a truth value hangs that is read."""
+        sought = self._sought(call.given)
+        by = {*map(id, () if sought is None else sought.by)}
+        return [view for place, view in call.views() if id(call.tensors[place]) in by]
 
     def _stored(self, call: Call) -> list[Tape]:
         """What other processes have left."""

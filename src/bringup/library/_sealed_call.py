@@ -189,10 +189,11 @@ class Call:
 
     def changed(self) -> set[int]:
         """The regions that the call may write, and that hold what it may read, of the same tensor or of another."""
-        read = {
-            told[0] for place, told in enumerate(self._told) if place not in self.unread and 0 not in told[2]
-        }  # fmt: skip
-        return read - self.read_only
+        return self.data() - self.read_only
+
+    def data(self) -> set[int]:
+        """The regions that hold what the call may read."""
+        return {told[0] for place, told in enumerate(self._told) if place not in self.unread and 0 not in told[2]}
 
     @property
     def read_only(self) -> set[int]:

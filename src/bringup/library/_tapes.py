@@ -7,6 +7,7 @@ the arguments, and its own. Here they are steps (`_steps`) that run in a room (`
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -76,8 +77,9 @@ def read(what: View, regions: Room) -> bytes:
     """
     if not regions.wrote(what):
         raise GuestFailed(UNREADABLE)
-    if regions.data and not regions.fed.get(what.region):
+    if not regions.enough(what):
         raise GuestFailed(UNFED)
+    regions.reads += 1
     found = bytes_of(what.on(regions))
     if what.dtype is torch.bool and max(found, default=0) > 1:
         raise GuestFailed(f"it reads a truth value that is {max(found)}, neither 0 nor 1")
@@ -103,7 +105,9 @@ class Tape:
     said: int = field(default=0, compare=False)
     """Bytes that the texts of its kernels say, as the judge counts them; 0 once it was kept."""
 
-    def settled(self, given: int, read_only: Collection[int], held: Collection[int], keeps: Keeps) -> bool:
+    def settled(
+        self, given: int, read_only: Collection[int], held: Collection[int], data: Collection[int], keeps: Keeps
+    ) -> bool:
         """Whether all calls that do this have results and arguments that kernels wrote where they wrote at all.
 
         True where in the memory that it returns or leaves a byte is either written by a kernel of this call, or copied
@@ -114,10 +118,13 @@ class Tape:
             given: how many regions are the arguments'.
             read_only: those of them that nothing of the call writes.
             held: those that the call may write and that hold what it may read.
+            data: those that hold what it may read.
             keeps: what the operator leaves as an argument has it.
         """
         whole = keeps != "elements"  # no byte of an argument's may be left in a result
-        if not whole and not (self.copies_once(given, read_only) and self._in_order()):
+        if not whole and not (
+            self.copies_once(given, read_only) and self._in_order() and self._asks(given, read_only, data)
+        ):
             return False  # which of the bytes that copies take are a kernel's hangs on what that finds
         odd = set(held) if whole else set[int]()
         made, written, copied = set[int](), set[int](), set[int]()  # odd by what it does; by kernels; taken and put
@@ -138,6 +145,28 @@ class Tape:
                 made |= reached & copied
         left = set(range(given)).difference(read_only).union(self.answer.storages)
         return not any(number in made or (number in odd and keeps != "arguments") for number in left)
+
+    def _asks(self, given: int, read_only: Collection[int], data: Collection[int]) -> bool:
+        """Whether a kernel was given all data of the call with whatever of arguments may stay."""
+        left = set(range(given)).difference(read_only).union(self.answer.storages)
+        fed: dict[int, set[int]] = {number: {number} for number in data}
+        holds, unasked = set(data), set(data)  # regions with bytes of arguments, and those of which no kernel was asked
+        for step in self.steps:
+            if isinstance(step, Copy) and 0 not in step.source.size:
+                source, target = step.source, step.target.region
+                if source.region not in holds or _is_whole(source, self.sizes[source.region]):
+                    fed.setdefault(target, set()).update(fed.get(source.region, ()))
+                if source.region in holds:
+                    holds.add(target)
+                if source.region in unasked:
+                    unasked.add(target)
+            elif isinstance(step, Launch):
+                written = step.regions.difference(read_only)
+                together = set[int]().union(*(fed.get(number, ()) for number in step.regions))
+                fed |= {number: set(together) for number in written}
+                runs = min(step.grid) > 0 and all(min(one.grid) > 0 for one in step.alternatives)
+                unasked -= written if runs and together.issuperset(data) else set()
+        return left.isdisjoint(unasked)
 
     def _in_order(self) -> bool:
         """Whether no copy lays elements down otherwise than they lie."""
@@ -178,6 +207,11 @@ class Begun:
     """A call of which a part is done: as far as kept tapes go for the values that were read."""
 
     steps: tuple[Step, ...]
+
+
+def _is_whole(what: View, nbytes: int) -> bool:
+    """Whether a tensor takes each byte of its region."""
+    return math.prod(what.size) * what.dtype.itemsize == nbytes and not repeats(what.size, what.stride)
 
 
 def go_on(tapes: Sequence[Tape], room: Room) -> Tape | Begun:

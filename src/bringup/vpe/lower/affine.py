@@ -19,6 +19,7 @@ from bringup.vpe.ir import BITS, Op, Type, Value
 Expr = int | Value | tuple[str, "Expr", "Expr"]
 """A scalar: a number, an SSA value, ('+' | '*', a, b), ('wrap', a, bits) for sign extension from fewer bits, or
 ('ssub.sat' | 'sadd.sat', a, b)."""
+MOST_PARTS = 512  # of a walk
 Strides = tuple[Expr, ...]
 Span = tuple[int, int]
 """The least and the greatest that a number can be."""
@@ -179,6 +180,22 @@ class Affine:
         """Whether all elements are equal."""
         return not self.extended and all(stride == 0 for stride in self.strides)
 
+    def parts(self, most: int) -> int:
+        """Of how many operations and scalars its start and strides are made, shared ones counted each time.
+
+        Counts no further than `most`.
+        """
+        left: list[Expr] = [self.start, *self.strides]
+        for factor, term in self.extended:
+            left += [factor, term.start, *term.strides]
+        found = 0
+        while left and found <= most:
+            one = left.pop()
+            found += 1
+            if isinstance(one, tuple):
+                left += one[1:]
+        return found
+
     def along(self, change: Callable[[Strides], Strides]) -> Affine:
         """The walk where the axes are others: `change` gives the strides along those."""
         start, kept = self.start, []
@@ -227,6 +244,8 @@ class AffineAnalysis:
             return self.known[value]
         self.known[value] = None  # a cycle is no walk
         found = self._find(value)
+        if found is not None and found.parts(MOST_PARTS) > MOST_PARTS:
+            found = None  # each access would compute all of it: lanes do that once
         self.known[value] = found
         return found
 

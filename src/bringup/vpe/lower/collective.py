@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
+from collections.abc import Callable, Sequence
 
 from bringup.vpe import layout as L
 from bringup.vpe.ir import Block, Op, Type, Value
@@ -16,23 +19,80 @@ _COMMUTATIVE = {
     "arith.minsi", "arith.maxui", "arith.minui", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf",
 }  # fmt: skip
 
+_NAMED = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+_COMPARISONS: dict[str, Callable[..., bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "one": operator.ne, "ord": lambda *_: True, "uno": lambda *_: False,
+    **{kind + name: compare for name, compare in _NAMED.items() for kind in "sou"},
+}  # fmt: skip
+_LOGIC: dict[str, Callable[..., bool]] = {
+    "arith.andi": operator.and_, "arith.ori": operator.or_, "arith.xori": operator.xor,
+}  # fmt: skip
+
 
 def commutative(block: Block) -> bool:
     """Whether a combine function is known to commute: plain operations on each pair, or a choice between the two sides.
 
-    (Choices such as argmax compare indices to break ties, so that the order of combination does not show.)
+    Of a choice each order that the pairs can be in is tried: the sides exchanged, it must take the same element, or one
+    that is equal (argmax compares indices to break ties). Which of two NaNs comes first is left open.
     """
     n = len(block.args) // 2
     returns = block.ops[-1].operands
     for position, value in enumerate(returns):
-        pair = {block.args[position], block.args[position + n]}
+        pair = (block.args[position], block.args[position + n])
         op = value.op
         if op is None:
             return False
-        plain = op.name in _COMMUTATIVE and set(op.operands) == pair
-        if not plain and not (op.name == "arith.select" and set(op.operands[1:]) == pair):
+        plain = op.name in _COMMUTATIVE and set(op.operands) == set(pair)
+        if not plain and not (
+            op.name == "arith.select" and set(op.operands[1:]) == set(pair) and _chooses(op, block, position)
+        ):
             return False
     return True
+
+
+def _chooses(select: Op, block: Block, position: int) -> bool:
+    """Whether a choice between the sides of a pair takes the same value when they are exchanged."""
+    n = len(block.args) // 2
+    asked = {op.attrs["bare"][0] for op in block.ops if op.name == "arith.cmpi"}
+    if {"s", "u"} <= asked:  # two orders of one pair
+        return False
+    first = select.operands[1] is block.args[position]  # taken where the condition holds
+    for orders in itertools.product((-1, 0, 1), repeat=n):
+        here, there = (
+            _holds(select.operands[0], block, [sign * order for order in orders]) for sign in (1, -1)
+        )  # fmt: skip
+        if here is None or there is None:
+            return False
+        if orders[position] and (here == first) == (there == first):  # the same side, of values that differ
+            return False
+    return True
+
+
+def _holds(condition: Value, block: Block, orders: Sequence[int]) -> bool | None:
+    """What a condition is where the first sides of the pairs are less than, equal to, or greater than the second ones.
+
+    None where it asks for anything else.
+    """
+    op, n = condition.op, len(block.args) // 2
+    if op is None:
+        return None
+    if op.name in ("arith.cmpi", "arith.cmpf"):
+        sides = [block.args.index(value) if value in block.args else -1 for value in op.operands]
+        compare = _COMPARISONS.get(op.attrs["bare"].split(",")[0].strip())
+        if min(sides) < 0 or sides[0] % n != sides[1] % n or compare is None:
+            return None
+        if sides[0] == sides[1]:  # whether it is a NaN
+            return compare(0, 0)
+        order = orders[sides[0] % n]
+        return compare(order if sides[0] < n else -order, 0)
+    if op.name in _LOGIC:
+        parts = [_holds(value, block, orders) for value in op.operands]
+        return None if None in parts else _LOGIC[op.name](*parts)
+    if op.name == "arith.constant" and condition.type.elem == "i1":
+        return "true" in op.attrs["value"]
+    return None
 
 
 def reduce(low: Lowering, op: Op) -> None:

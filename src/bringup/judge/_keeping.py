@@ -1,0 +1,49 @@
+"""What one call leaves as an argument has it: some operators say by an argument whether they write another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from torch.utils import _pytree as pytree
+
+from bringup.operators import Keeps
+
+# By which argument a call says that it writes running statistics, and the default of that; "" for those that always do.
+_TRAINING = dict.fromkeys(
+    (
+        "_batch_norm_impl_index", "_native_batch_norm_legit", "batch_norm", "cudnn_batch_norm", "miopen_batch_norm",
+        "native_batch_norm", "nn.functional.batch_norm",
+    ),
+    ("training", False),
+)  # fmt: skip
+_STATISTICS = dict.fromkeys(("instance_norm", "nn.functional.instance_norm"), ("use_input_stats", True))
+_ALWAYS = dict.fromkeys(
+    (
+        "_batch_norm_with_update", "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts",
+        "batch_norm_update_stats",
+    ),
+    ("", True),
+)  # fmt: skip
+_SAID = {**_TRAINING, **_STATISTICS, **_ALWAYS}
+_PLACE = 5  # of that argument, in all of them
+Decides = Literal["data", "launch"]
+DECIDES: Mapping[Keeps, Decides] = {"elements": "data", "arguments": "launch"}
+"""What a kernel must have been given that finds out what stays: all data of the call, or the memory alone."""
+
+
+def keeps_in_call(keeps: Keeps, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Keeps:
+    """What a call leaves; arguments are not left by one that says that it writes them.
+
+    Args:
+        keeps: what the operator leaves in some of its calls.
+        name: of the operator (`nn.functional.batch_norm`) or overload (`native_batch_norm.out`).
+        args, kwargs: of the call; only numbers and sizes are looked at. Of no elements there are no statistics.
+    """
+    said = _SAID.get(name if name.startswith("nn.") else name.partition(".")[0])
+    if keeps != "arguments" or said is None:
+        return keeps
+    key, default = said
+    written = kwargs.get(key, args[_PLACE] if key and len(args) > _PLACE else default)
+    empty = any(one.numel() == 0 for one in pytree.tree_leaves([list(args), dict(kwargs)]) if hasattr(one, "numel"))
+    return "nothing" if written and not empty else keeps
