@@ -93,7 +93,7 @@ def test_who_decides_what_stays_was_given_all_data(
     bench: Bench, decides: str | None, together: int, wanted: bool
 ) -> None:
     """By a launch with what a kernel or a copy has made of it, too: of `together` of its 33 elements."""
-    x, mask = bench.begin(NUMBERS, NUMBERS + 1, decides=decides)
+    x, mask = bench.begin(NUMBERS, NUMBERS + 1, decides=decides, choosing=[[1, 0, (33,), (1,), 4]])
     y, z = bench.alloc(132), bench.alloc(132)
     number = bench.kernel(request("kernel_double"))["number"]
     bench.copy(flat(x, "float32", 33), flat(y, "float32", 33))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from bringup.judge._keeping import keeps_in_call
+from bringup.judge._keeping import deciding, keeps_in_call
 from bringup.suites._aten import KEEPING_ARGUMENTS, keeps
 
 X, S = torch.ones(2, 3), torch.ones(3)
@@ -35,6 +35,25 @@ def test_running_statistics_are_written_where_a_call_says_so(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: str
 ) -> None:
     assert keeps_in_call(keeps(name), name, args, kwargs) == wanted
+
+
+INDEX, MASK = torch.tensor([0]), torch.tensor([True, False])
+
+
+@pytest.mark.parametrize(
+    ("tensors", "wanted"),
+    [
+        ((X, INDEX, X), [1]),  # index_copy
+        ((X, INDEX), [1]),  # scatter of a number
+        ((X, MASK), [1]),  # masked_fill
+        ((X, INDEX, INDEX, X), [1, 2]),  # index_put
+        ((INDEX, MASK, INDEX), [1]),  # masked_scatter of integers
+        ((X,), []),  # tril
+        ((X, X), []),  # slice_scatter
+    ],
+)
+def test_which_tensors_say_what_stays(tensors: tuple[torch.Tensor, ...], wanted: list[int]) -> None:
+    assert [id(one) for one in deciding(tensors)] == [id(tensors[place]) for place in wanted]
 
 
 def test_of_each_operator_that_may_leave_an_argument_it_is_known_when() -> None:

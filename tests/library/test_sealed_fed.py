@@ -48,6 +48,17 @@ def kernel_look(x_ptr, out_ptr):
 
 
 @triton.jit
+def kernel_number(x_ptr, out_ptr, n):
+    tl.store(out_ptr, n.to(tl.int64))
+
+
+@triton.jit
+def kernel_shows(index_ptr, source_ptr, x_ptr, out_ptr, n):
+    tl.device_assert(tl.load(index_ptr) + tl.load(source_ptr).to(tl.int64) > -1)
+    tl.store(out_ptr + n, tl.load(x_ptr + n))  # which hangs on no index
+
+
+@triton.jit
 def kernel_norm(x_ptr, out_ptr, mean_ptr, rstd_ptr, ran_mean_ptr, ran_var_ptr, n, factor, eps, STAT: tl.constexpr,
                 BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
@@ -114,6 +125,7 @@ BESIDE = """made = torch.empty_like(source)
     kernel_put[(1,)](index, source, made, 1, BLOCK=64, enable_scatter_stores=True)
     kernel_look[(1,)](self, made)
     out[:1].copy_(made[:1])"""
+SHOWS = """kernel_shows[(1,)](index, source, self, out, count)"""
 PART = """few = torch.empty_like(index)
     few[:1].copy_(index[:1])
     kernel_look[(1,)](self, source)
@@ -155,9 +167,10 @@ def test_a_size_that_a_mask_decides(tmp_path: Path) -> None:
         assert torch.equal(torch.masked_select(x.to("vpe"), mask.to("vpe")).cpu(), x[mask])
 
 
-def test_a_size_of_what_does_not_decide(tmp_path: Path) -> None:
+@pytest.mark.parametrize("body", ["kernel_count[(1,)](self, size, n, BLOCK=64)", "kernel_number[(1,)](mask, size, n)"])
+def test_a_size_of_what_does_not_decide(tmp_path: Path, body: str) -> None:
+    """Nor of what a kernel was given and has not looked at."""
     x, mask = torch.ones(40, dtype=torch.int64), torch.ones(40, dtype=torch.bool)
-    body = "kernel_count[(1,)](self, size, n, BLOCK=64)"
     with enabled(tmp_path, "masked_select", SELECT.replace("BODY", body)), refused("from all that decides on it"):
         torch.masked_select(x.to("vpe"), mask.to("vpe"))
 
@@ -170,7 +183,7 @@ def test_what_stays_is_for_who_has_all_that_decides(tmp_path: Path, body: str) -
     assert torch.equal(out.cpu(), torch.index_copy(X, 0, INDEX, SOURCE))
 
 
-@pytest.mark.parametrize("body", [SHOWN, BESIDE, PART])
+@pytest.mark.parametrize("body", [SHOWN, BESIDE, PART, SHOWS])
 def test_what_stays_is_not_for_who_has_less(tmp_path: Path, body: str) -> None:
     out = torch.zeros(40).to("vpe")
     with enabled(tmp_path, "index_copy.out", COPY.replace("BODY", body)), refused("a kernel must find out which"):

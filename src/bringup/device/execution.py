@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,7 +28,7 @@ from bringup.device.checks import (
 from bringup.device.choices import Said
 from bringup.device.elements import Elements, pointed_bytes
 from bringup.device.engine import FENCE, Call, Engine, Fault, Kernel
-from bringup.device.feeding import NOTHING, Fed, ask, asked, brought_by, holds, holds_all, together
+from bringup.device.feeding import NOTHING, Extent, Fed, ask, asked, brought_by, holds, holds_all, together
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import (
     WRITER,
@@ -42,6 +42,7 @@ from bringup.device.memory import (
     stretches,
 )
 from bringup.device.order import PUT, Order, grows
+from bringup.device.places import Places
 from bringup.device.seeds import put
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
@@ -151,6 +152,9 @@ class Execution:
         self.printed: list[str] = []
         # Whether it counts what kernels were given: where some of an argument may stay, or the host may read.
         self._feeds = bool(mode.get("decides")) or self.allowance.read_bytes > 0
+        # Where some of a tensor may stay, that tensor.
+        kept = mode.get("kept") if mode.get("decides") == "data" else None
+        self.places = Places(*kept[0]) if kept else None
         # Where moving elements is the operator, the tensors that its call was given; None elsewhere.
         given = mode.get("arguments")
         self.order = None if given is None else Order(given, mode.get("results", ()))
@@ -214,6 +218,8 @@ class Execution:
                 base = ADDRESS.unpack(body)[0]
                 self.memory.free(base)
                 self.lineage.freed(base)
+                if self.places is not None:
+                    self.places.freed(base)
                 if self.elements is not None:
                     self.elements.freed(base)
                 return None
@@ -291,6 +297,9 @@ class Execution:
                 own, extent = origin.base if origin.data else None, extent_of(source)
                 brought = brought_by(self._of(origin), own, origin.written_by, extent, origin.beside)
                 block.fed = together([self._of(block), brought], self._covers)
+        if self.places is not None:
+            at, to = extent_of(source), extent_of(target)
+            self.places.copied(origin.base, origin.written_by, at, block.base, block.nbytes, to)
         found = carried(self.lineage, self.order, source, origin, target, block, writers)
         if self.order is not None and self.order.odd:
             raise Broken(COPIES, self.order.odd)
@@ -299,6 +308,28 @@ class Execution:
     def _data(self) -> frozenset[int]:
         """The bases of the inputs that hold data of the call."""
         return frozenset(block.base for block in self.memory if block.data)
+
+    def _holds(self, fed: Fed, tensors: Iterable[tuple[int, int, Extent]]) -> bool:
+        return all(holds(fed, base, self.memory.at(base).written_by, extent) for base, _, extent in tensors)
+
+    def _feed(self, flows: Sequence[tuple[int, Sequence[int]]] | None, blocks: Sequence[Block | None]) -> None:
+        """Note what a kernel may have told to the memory that it may write; `flows`: as `flows.flows`, None for all."""
+        before = {place: self._given(block) for place, block in enumerate(blocks) if block is not None}
+        decides = self.mode.get("decides")
+        for place, others in flows if flows is not None else [(place, [*before]) for place in before]:
+            block = blocks[place]
+            if block is None or not block.writable:  # what no kernel may write hangs on nothing that one was given
+                continue
+            fed = together([before[place], *(before[other] for other in others if other in before)], self._covers)
+            block.fed = together([self._of(block), fed], self._covers)
+            if decides == "launch" or (decides == "data" and self._chooses(fed)):
+                ask(block.written_by)
+
+    def _chooses(self, fed: Fed) -> bool:
+        """Whether a kernel was given what says which elements stay, and some of all other data."""
+        data = self._data()
+        chosen = [one for one in self.mode.get("choosing", ()) if one[0] in data]
+        return fed.whole.union(fed.parts) >= data and self._holds(fed, chosen)
 
     def _of(self, block: Block) -> Fed:
         return block.fed or NOTHING
@@ -352,8 +383,7 @@ class Execution:
         if writers.size and (data := self._data()):
             fed = self._given(block)
             sought = [one for one in self.mode.get("sought", ()) if one[0] in data and not self.account.reads]
-            known = all(holds(fed, base, self.memory.at(base).written_by, extent) for base, extent in sought)
-            if not (known if sought else fed.whole):
+            if not (self._holds(fed, sought) if sought else fed.whole):
                 raise Broken(READS, UNFED)
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
@@ -407,13 +437,7 @@ class Execution:
             if odd:
                 raise Broken(COPIES, odd)
         if min(grid) > 0 and self._feeds:
-            given = [block for block in blocks if block is not None]
-            fed, decides = together(map(self._given, given), self._covers), self.mode.get("decides")
-            for block in given:
-                if block.writable:  # what no kernel may write hangs on nothing that one was given
-                    block.fed = fed
-                    if decides == "launch" or (decides == "data" and fed.whole >= self._data()):
-                        ask(block.written_by)
+            self._feed(launcher.kernel.facts.get("flows"), blocks)
         account = self.account
         account.launches += 1
         account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))
@@ -445,8 +469,8 @@ class Execution:
     ) -> tuple[list[bytes], list[dict[str, int]], list[bool]]:
         """The bytes of storages; for each output how many bytes have which writer, and whether it was asked about.
 
-        That is, whether a kernel that could write it was given what decides on each byte that is an input's; as the
-        call's mode says (`decides`).
+        That is, whether a kernel that could write it was given what decides on each byte that is an input's, as the
+        call's mode says (`decides`), and each is where it was.
         """
         blocks: list[Block | None] = []
         named: set[int] = set()
@@ -478,7 +502,9 @@ class Execution:
             if total > MOST_RESULTS:
                 raise Malformed("results of more elements than any call needs")
             by = codes(block.written_by, offset, width, size, stride)
-            given[-1] = asked(by)
+            given[-1] = asked(by) and (
+                self.places is None or self.places.stay(block.base, block.written_by, (offset, width, size, stride))
+            )
             counts: dict[int, int] = {}
             for code, count in count_codes(by).items():
                 counts[code & PLAIN] = counts.get(code & PLAIN, 0) + count

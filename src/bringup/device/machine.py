@@ -123,11 +123,12 @@ class Machine:
             mode = {**mode, "arguments": at_bases}
         if (elements := mode.get("elements")) is not None:
             mode = {**mode, "elements": [(bases[storage], width) for storage, width in elements]}
-        if (sought := mode.get("sought")) is not None:
-            extents = [
-                (t, (offset * width, width, tuple(size), tuple(stride))) for t, offset, size, stride, width in sought
-            ]
-            mode = {**mode, "sought": [(bases[storage], extent) for storage, extent in extents if sizes[storage]]}
+        for name in ("sought", "choosing", "kept"):
+            entries = [
+                (bases[storage], sizes[storage], (at * width, width, tuple(size), tuple(stride)))
+                for storage, at, size, stride, width in mode.get(name) or () if sizes[storage]
+            ]  # fmt: skip
+            mode = {**mode, name: entries}
         if (held := mode.get("held")) is not None:
             mode = {**mode, "held": marks_by_base(bases, sizes, held)}
         if (readable := mode.get("readable")) is not None:

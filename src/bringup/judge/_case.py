@@ -19,7 +19,7 @@ from bringup.device.wire import MOST_DIMENSIONS
 from bringup.judge import _codec, _compare
 from bringup.judge._comparison import Comparison, Expected, LimitsOf, NamedTensors, untrue
 from bringup.judge._compile_log import headline
-from bringup.judge._keeping import keeps_in_call
+from bringup.judge._keeping import deciding, keeps_in_call
 from bringup.judge._moves import rearranges, sizes_alone
 from bringup.judge._must_read import UNDECIDED, Sought, must_read
 from bringup.judge._near import with_inputs
@@ -215,10 +215,20 @@ class CaseJudge(Comparison):
     def _sought(self) -> Sought | None:
         return must_read(self.operator.name, self.args, self.kwargs, {"out", *self.operator.writes})
 
-    def deciding(self) -> list[list[Any]]:
+    def sought(self) -> list[list[Any]]:
         """Those of `placed` on whose data a size or a truth value hangs that is read."""
         by = {*map(id, () if self._sought is None else self._sought.by)}
         return [one for (_, tensor), one in zip(self.tensors, self.placed(), strict=True) if id(tensor) in by]
+
+    def choosing(self) -> list[list[Any]]:
+        """Those of `placed` that say which elements stay, where some do."""
+        given = [tensor for number, (_, tensor) in enumerate(self.tensors) if not self.is_out(number)]
+        by = {*map(id, deciding(given))}
+        return [one for (_, tensor), one in zip(self.tensors, self.placed(), strict=True) if id(tensor) in by]
+
+    def kept(self) -> list[list[Any]]:
+        """The one of `placed` whose elements stay, where some do: the first operand."""
+        return [one for number, one in enumerate(self.placed()) if not self.is_out(number)][:1]
 
     @functools.cached_property
     def keeps(self) -> Keeps:

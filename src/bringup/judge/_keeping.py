@@ -32,6 +32,16 @@ DECIDES: Mapping[Keeps, Decides] = {"elements": "data", "arguments": "launch"}
 """What a kernel must have been given that finds out what stays: all data of the call, or the memory alone."""
 
 
+def deciding(tensors: Sequence[Any]) -> list[Any]:
+    """Of the tensors of a call that leaves elements, in order and without an `out`, those that say which.
+
+    All indices and masks; not the first, whose elements stay, nor the last of several, whose elements come in their
+    place: of that as many are taken as there are indices.
+    """
+    others = tensors[1:] if len(tensors) < 3 else tensors[1:-1]
+    return [one for one in others if not one.is_floating_point() and not one.is_complex()]
+
+
 def keeps_in_call(keeps: Keeps, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Keeps:
     """What a call leaves; arguments are not left by one that says that it writes them.
 

@@ -22,7 +22,7 @@ MOVED = "bytes of the result were moved there from an argument by copies; no ker
 LEFT = "bytes of an argument that the call is there to write are as they were; a kernel must write all of them"
 ALONE = (
     "the operator leaves some elements of an argument as they are, and a kernel must find out which; none was given "
-    "this memory together with the call's other tensors, or with what was made of them"
+    "this memory together with the call's other tensors, or with what was made of them, or copies have put others there"
 )
 PICKED = (
     "a view picks its elements from a larger buffer, or shifts them in it, which is work for a kernel; a result fills "

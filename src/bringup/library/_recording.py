@@ -372,7 +372,10 @@ class Recorder:
             return {"refused": made["log"], "short": made.get("short", "")}, b""
         names, kinds = arguments_of(request, made.facts)
         quoted = dict(itertools.islice(request["constants"].items(), MOST_QUOTED))
-        named = SimpleNamespace(name=made.facts.name, constants=quoted, profile=state.profile(), key=made.key)
+        named = SimpleNamespace(
+            name=made.facts.name, constants=quoted, profile=state.profile(), key=made.key,
+            flows=made.facts.facts.get("flows"),
+        )  # fmt: skip
         number = len(self.launchers) + 1
         said = int(made.facts.facts.get("constants", 0)), str(made.facts.facts.get("canonical") or request["text"])
         recast = bool(made.facts.facts.get("recast"))

@@ -6,7 +6,7 @@ the steps of a tape (`_steps`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import torch
 
 from bringup.device.feeding import NOTHING, Fed, ask, asked, brought_by, holds, holds_all, together
 from bringup.device.memory import WRITER, Map, all_written, codes
+from bringup.device.places import Places
 from bringup.device.regions import ALIGNED
 from bringup.library._trace import Trace, first_codes
 from bringup.library.errors import GuestFailed
@@ -109,6 +110,10 @@ class Room:
         """By region: what kernels and copies have brought there."""
         self.decides: Literal["data", "launch"] | None = None
         """What a kernel must have been given that finds out what stays: all data of the call, or the memory alone."""
+        self.places: Places | None = None
+        """Where the elements of a tensor are that may stay."""
+        self.choosing: Sequence[View] = ()
+        """Tensors that say which elements stay, where some do."""
         self.sought: Sequence[View] = ()
         """Tensors on which the number hangs that is read first."""
         self.reads = 0
@@ -210,6 +215,8 @@ class Room:
         self._shown.pop(number, None)
         if self.trace is not None:
             self.trace.freed(number)
+            if self.places is not None:
+                self.places.freed(number)
 
     def launched(self, number: int) -> None:
         """A kernel may have written a region."""
@@ -228,12 +235,17 @@ class Room:
             if seen is not None and own is not None:
                 own[(seen != 0) & (seen & ~np.uint8(ASKED) != INPUT)] = LAUNCHED
 
-    def feed(self, given: set[int]) -> None:
-        """A kernel has been given regions together, and has run."""
-        fed = together(map(self.brought, given), self._covers)
-        knows = self.decides == "launch" or (self.decides == "data" and fed.whole >= self.data)
-        for number in given - self.read_only:  # what no kernel may write hangs on nothing that one was given
-            self.fed[number] = fed
+    def feed(self, told: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """A kernel has run; `told`: regions that it may have written, each with those on which that may hang."""
+        before = {number: self.brought(number) for one, others in told for number in (one, *others)}
+        for number, others in told:
+            if number in self.read_only:  # what no kernel may write hangs on nothing that one was given
+                continue
+            fed = together([before[number], *(before[other] for other in others)], self._covers)
+            self.fed[number] = together([self.fed.get(number, NOTHING), fed], self._covers)
+            knows = self.decides == "launch" or (
+                self.decides == "data" and fed.whole.union(fed.parts) >= self.data and self._holds(fed, self.choosing)
+            )
             if knows and number in self._shown:
                 ask(self._shown[number][0])
 
@@ -246,16 +258,23 @@ class Room:
         return holds_all(self.codes_of(number), part)
 
     def asked(self, what: View) -> bool:
-        """Whether a kernel was given what decides on each byte of a tensor that is an argument's."""
-        return self.decides is None or asked(codes(self.codes_of(what.region), *what.bytes()))
+        """Whether a kernel was given what decides on each byte of a tensor that is an argument's, and it lies there."""
+        if self.decides is None:
+            return True
+        by = self.codes_of(what.region)
+        stay = self.places is None or self.places.stay(what.region, by, what.bytes())
+        return stay and asked(codes(by, *what.bytes()))
 
     def enough(self, what: View) -> bool:
         """Whether what is read of a region was computed from what decides on it."""
         fed = self.brought(what.region)
         sought = [one for one in self.sought if one.region in self.data and not self.reads]
-        if self.data and sought:
-            return all(holds(fed, one.region, self.codes_of(one.region), one.bytes()) for one in sought)
-        return not self.data or bool(fed.whole)
+        return self._holds(fed, sought) if sought else not self.data or bool(fed.whole)
+
+    def _holds(self, fed: Fed, tensors: Iterable[View]) -> bool:
+        return all(
+            holds(fed, one.region, self.codes_of(one.region), one.bytes()) for one in tensors if one.region in self.data
+        )
 
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""
@@ -272,6 +291,9 @@ class Room:
             self._shown[target.region] = first_codes(after.nbytes, own), own
         mine = self._shown[target.region][0]
         if self.trace is not None:
+            if self.places is not None:
+                by, room = self.codes_of(source.region), len(mine)
+                self.places.copied(source.region, by, source.bytes(), target.region, room, target.bytes())
             found = self.trace.copied(source, self.codes_of(source.region), target, mine)
             codes(mine, *target.bytes())[...] = found
         else:

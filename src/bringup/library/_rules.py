@@ -94,17 +94,18 @@ def check_written(tape: Tape, call: Call, room: Room) -> None:
 
     Asked of each call whose tape is settled: which elements a kernel writes may hang on what it finds.
     """
-    answer = tape.answer
-    asked = [view for _, view in _views(described(answer.result), answer.storages)]
-    asked += [
-        view for _, view in (call.views() if answer.after is None else _views(described(answer.after), answer.storages))
-    ]
-    for view in asked:
-        if view.region in room.read_only:
-            continue
+    for view in left(tape, call):
         by = room.seen_by_call(view.region)
         if by is not None and not all_written(by, *view.bytes()):
             raise GuestFailed(UNWRITTEN)
+
+
+def left(tape: Tape, call: Call) -> list[View]:
+    """The tensors that a call returns, and its arguments after it, but those that it only reads."""
+    answer = tape.answer
+    found = [view for _, view in _views(described(answer.result), answer.storages)]
+    after = call.views() if answer.after is None else _views(described(answer.after), answer.storages)
+    return [view for view in [*found, *(view for _, view in after)] if view.region not in call.read_only]
 
 
 def _views(told: Iterable[dict[str, Any]], storages: Sequence[int]) -> Iterator[tuple[int, View]]:

@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from bringup.device.places import Places
 from bringup.device.reach import filled, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
-from bringup.judge._keeping import DECIDES, keeps_in_call
+from bringup.judge._keeping import DECIDES, deciding, keeps_in_call
 from bringup.judge._must_read import UNDECIDED, Sought, must_read
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import Caller, CallFailed
@@ -38,7 +39,7 @@ from bringup.library._clock import Clock
 from bringup.library._hosted import hosted, widened
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, drawn, successors
 from bringup.library._recording import Kernels, Recorder
-from bringup.library._room import Room, View
+from bringup.library._room import Room
 from bringup.library._sealed_call import Call, Template
 from bringup.library._steps import weight
 from bringup.library._study import NOW, SOON, Study
@@ -291,7 +292,12 @@ class SealedWrapper:
         room.reads_arguments = self._reads.arguments
         keeps = keeps_in_call(rule.keeps, self._overload, *call.given)
         room.decides = DECIDES.get(keeps)
-        room.sought = self._deciding(call)
+        sought = self._sought(call.given)
+        room.sought = call.views_of(() if sought is None else sought.by)
+        if room.decides == "data":
+            room.choosing = call.views_of(deciding(call.operands()))
+            if (first := call.kept()) is not None:
+                room.places = Places(first.region, call.regions[first.region].numel(), first.bytes())
         room.seed = seed
         moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
 
@@ -329,7 +335,11 @@ class SealedWrapper:
         if len(tapes) != 1 or tapes[0].readings:
             return False
         keeps = keeps_in_call(_rules.rule_of(self._overload).keeps, self._overload, *call.given)
-        return tapes[0].settled(len(call.regions), call.read_only, call.changed(), call.data(), keeps)
+        kept = call.kept() if keeps == "elements" else None
+        if kept is not None and any(view.bytes() != kept.bytes() for view in _rules.left(tapes[0], call)):
+            return False
+        region = None if kept is None else kept.region
+        return tapes[0].settled(len(call.regions), call.read_only, call.changed(), call.data(), keeps, region)
 
     def _rearranges(self, call: Call) -> bool:
         """Whether a call only moves elements, as the judge asks PyTorch.
@@ -387,12 +397,6 @@ class SealedWrapper:
 
     def _sought(self, arguments: Any) -> Sought | None:
         return must_read(self._overload, arguments[0], arguments[1], self._outs) if self._reads.nbytes else None
-
-    def _deciding(self, call: Call) -> list[View]:
-        """The tensors on which a size or a truth value hangs that is read."""
-        sought = self._sought(call.given)
-        by = {*map(id, () if sought is None else sought.by)}
-        return [view for place, view in call.views() if id(call.tensors[place]) in by]
 
     def _stored(self, call: Call) -> list[Tape]:
         """What other processes have left."""

@@ -208,6 +208,20 @@ class Call:
             if 0 not in shape
         ]
 
+    def operands(self) -> list[Any]:
+        """Its tensors that hold what it may read, in order."""
+        return [tensor for place, tensor in enumerate(self.tensors) if place not in self.unread]
+
+    def kept(self) -> View | None:
+        """Where the tensor is whose elements some operators leave, the first one; None if it has no element."""
+        found = self.views_of(self.operands()[:1])
+        return found[0] if found else None
+
+    def views_of(self, chosen: Iterable[Any]) -> list[View]:
+        """Some of its tensors on its regions, without those that have no elements."""
+        by = {*map(id, chosen)}
+        return [view for place, view in self.views() if id(self.tensors[place]) in by] if by else []
+
     def placed(self, base: Callable[[int], int]) -> list[tuple[int, Sequence[int], Sequence[int], int]]:
         """Where its tensors lie, if `base` says where regions begin: address, sizes, strides, bytes an element."""
         return [

@@ -113,6 +113,14 @@ class Launch:
         """What runs."""
         return self.alternatives[self.choice % len(self.alternatives)] if self.alternatives else self
 
+    def told(self, one: Launch | Alternative) -> list[tuple[int, list[int]]]:
+        """The regions that a kernel may write with these arguments, each with those on which that may hang."""
+        at = {position: region for position, _, region, _ in self.pointers if region >= 0}
+        flows = getattr(one.named, "flows", None)
+        if flows is None:
+            return [(region, [*at.values()]) for region in at.values()]
+        return [(at[place], [at[other] for other in others if other in at]) for place, others in flows if place in at]
+
     @property
     def regions(self) -> set[int]:
         """Those that it is given."""
@@ -142,7 +150,7 @@ class Launch:
         )  # fmt: skip
         given = self.regions
         if min(one.grid) > 0:
-            regions.feed(given)
+            regions.feed(self.told(one))
         for region in given:
             regions.launched(region)
 

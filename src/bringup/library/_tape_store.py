@@ -162,7 +162,10 @@ class TapeStore:
         compiled = self._kernel_of(key)
         if compiled is None:
             raise _Gone
-        named = SimpleNamespace(name=compiled.facts.name, constants=constants, profile=state.profile(), key=key)
+        facts = compiled.facts
+        named = SimpleNamespace(
+            name=facts.name, constants=constants, profile=state.profile(), key=key, flows=facts.facts.get("flows")
+        )
         first, second, third = grid
         return Alternative(compiled.kernel, (first, second, third), named)
 

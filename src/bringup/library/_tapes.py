@@ -17,7 +17,7 @@ import torch
 from bringup.device.checks import repeats
 from bringup.device.execution import UNFED
 from bringup.library._room import Room, View
-from bringup.library._steps import Copy, Launch, Step, Upload, untuned
+from bringup.library._steps import Alternative, Copy, Launch, Step, Upload, untuned
 from bringup.library.errors import GuestFailed
 from bringup.operators import Keeps
 
@@ -106,8 +106,9 @@ class Tape:
     """Bytes that the texts of its kernels say, as the judge counts them; 0 once it was kept."""
 
     def settled(
-        self, given: int, read_only: Collection[int], held: Collection[int], data: Collection[int], keeps: Keeps
-    ) -> bool:
+        self, given: int, read_only: Collection[int], held: Collection[int], data: Collection[int], keeps: Keeps,
+        kept: int | None = None,
+    ) -> bool:  # fmt: skip
         """Whether all calls that do this have results and arguments that kernels wrote where they wrote at all.
 
         True where in the memory that it returns or leaves a byte is either written by a kernel of this call, or copied
@@ -120,10 +121,11 @@ class Tape:
             held: those that the call may write and that hold what it may read.
             data: those that hold what it may read.
             keeps: what the operator leaves as an argument has it.
+            kept: that of the tensor whose elements those are.
         """
         whole = keeps != "elements"  # no byte of an argument's may be left in a result
         if not whole and not (
-            self.copies_once(given, read_only) and self._in_order() and self._asks(given, read_only, data)
+            self.copies_once(given, read_only) and self._in_order() and self._asks(given, read_only, data, kept)
         ):
             return False  # which of the bytes that copies take are a kernel's hangs on what that finds
         odd = set(held) if whole else set[int]()
@@ -146,11 +148,12 @@ class Tape:
         left = set(range(given)).difference(read_only).union(self.answer.storages)
         return not any(number in made or (number in odd and keeps != "arguments") for number in left)
 
-    def _asks(self, given: int, read_only: Collection[int], data: Collection[int]) -> bool:
-        """Whether a kernel was given all data of the call with whatever of arguments may stay."""
+    def _asks(self, given: int, read_only: Collection[int], data: Collection[int], kept: int | None) -> bool:
+        """Whether a kernel was given all data of the call with whatever may stay: what was kept, where it lay."""
         left = set(range(given)).difference(read_only).union(self.answer.storages)
         fed: dict[int, set[int]] = {number: {number} for number in data}
         holds, unasked = set(data), set(data)  # regions with bytes of arguments, and those of which no kernel was asked
+        moved = set(data).difference([kept])  # with others than were kept, or elsewhere
         for step in self.steps:
             if isinstance(step, Copy) and 0 not in step.source.size:
                 source, target = step.source, step.target.region
@@ -158,15 +161,23 @@ class Tape:
                     fed.setdefault(target, set()).update(fed.get(source.region, ()))
                 if source.region in holds:
                     holds.add(target)
+                    same = source.bytes() == step.target.bytes() and self.sizes[source.region] == self.sizes[target]
+                    if source.region in moved or not (same and _is_whole(source, self.sizes[target])):
+                        moved.add(target)
                 if source.region in unasked:
                     unasked.add(target)
             elif isinstance(step, Launch):
-                written = step.regions.difference(read_only)
-                together = set[int]().union(*(fed.get(number, ()) for number in step.regions))
-                fed |= {number: set(together) for number in written}
-                runs = min(step.grid) > 0 and all(min(one.grid) > 0 for one in step.alternatives)
-                unasked -= written if runs and together.issuperset(data) else set()
-        return left.isdisjoint(unasked)
+                ones: list[Launch | Alternative] = [step, *step.alternatives]
+                told = step.told(step)
+                if min(min(one.grid) for one in ones) < 1 or any(step.told(one) != told for one in ones):
+                    return False
+                before = {number: set(brought) for number, brought in fed.items()}
+                for number, others in told:
+                    together = set[int]().union(*(before.get(one, ()) for one in (number, *others)))
+                    if number not in read_only:
+                        fed.setdefault(number, set()).update(together)
+                        unasked -= {number} if together.issuperset(data) else set()
+        return left.isdisjoint(unasked | moved)
 
     def _in_order(self) -> bool:
         """Whether no copy lays elements down otherwise than they lie."""

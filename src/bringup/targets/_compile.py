@@ -16,6 +16,8 @@ from bringup.device.elements import pointed_bytes
 from bringup.device.engine import FENCE
 from bringup.targets._fence import fenced
 from bringup.targets._resources import resources_of
+from bringup.vpe.flows import flows
+from bringup.vpe.parse import ParseError, parse
 
 # Options of a launch that its author may choose. Paths, assembler flags and the like are not among them.
 OPTIONS = (
@@ -119,7 +121,19 @@ def facts_of(module: Any) -> dict[str, Any]:
         # What its author has chosen is counted on what MLIR has read: another lexer may take other parts for comments.
         "canonical": module.str_nodebug(),
         "recast": recast(module.str_nodebug()),
+        "flows": _flows(module.str_nodebug()),
     }
+
+
+def _flows(text: str) -> list[list[Any]] | None:
+    """Through which arguments a kernel may store, and on the memory of which others that may hang, by position.
+
+    None where the text has operations that nobody here reads: then on all, through all.
+    """
+    try:
+        return [[place, sorted(others)] for place, others in flows(parse(text)).items()]
+    except (ParseError, RecursionError):
+        return None
 
 
 def recast(text: str) -> bool:
