@@ -113,6 +113,19 @@ FEW = """a, b = torch.empty_like(self), torch.empty_like(other)
     a[:1].copy_(self[:1])
     b.copy_(other)
     kernel_differ[(1,)](a, b, flag, 1, BLOCK=64)"""
+OVER = """x, y = self.clone(), other.clone()
+    x.copy_(y)
+    kernel_differ[(1,)](x, y, flag, n, BLOCK=64)"""
+BESIDE_ONE = """x, y = (torch.empty(n + 1, dtype=self.dtype, device=self.device) for _ in range(2))
+    for one, given in ((x, self), (y, other)):
+        kernel_number[(1,)](one, one, 3)
+        one[1:].copy_(given)
+    a, b = torch.empty_like(flag), torch.empty_like(flag)
+    a.copy_(x[:1])
+    b.copy_(y[:1])
+    kernel_differ[(1,)](a, b, flag, 1, BLOCK=64)"""
+NOTHING = """kernel_differ[(1,)](self, self, flag, n, BLOCK=64)
+    flag[:0].tolist()"""
 PUT = "kernel_put[(1,)](index, source, out, count, BLOCK=64, enable_scatter_stores=True)"
 WHOLE = f"""same = index.clone()
     kernel_look[(1,)](same, self)
@@ -154,7 +167,7 @@ def test_a_truth_value_of_all_that_decides(tmp_path: Path, body: str) -> None:
         assert not torch.equal(both[:40], both[40:])  # of one storage
 
 
-@pytest.mark.parametrize("body", ["kernel_differ[(1,)](self, self, flag, n, BLOCK=64)", FEW])
+@pytest.mark.parametrize("body", ["kernel_differ[(1,)](self, self, flag, n, BLOCK=64)", FEW, OVER, BESIDE_ONE, NOTHING])
 def test_a_truth_value_of_less(tmp_path: Path, body: str) -> None:
     x, y = torch.arange(40), torch.arange(40) + torch.eye(40, dtype=torch.int64)[7]
     with enabled(tmp_path, "equal", EQUAL.replace("BODY", body)), refused("from all that decides on it"):

@@ -28,7 +28,7 @@ from bringup.device.checks import (
 from bringup.device.choices import Said
 from bringup.device.elements import Elements, pointed_bytes
 from bringup.device.engine import FENCE, Call, Engine, Fault, Kernel
-from bringup.device.feeding import NOTHING, Extent, Fed, ask, asked, brought_by, holds, holds_all, together
+from bringup.device.feeding import NOTHING, Fed, ask, asked, holds, holds_all, made, made_beside, together, with_own
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import (
     WRITER,
@@ -42,7 +42,7 @@ from bringup.device.memory import (
     stretches,
 )
 from bringup.device.order import PUT, Order, grows
-from bringup.device.places import Places
+from bringup.device.origins import Extent, Origins
 from bringup.device.seeds import put
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
@@ -152,9 +152,8 @@ class Execution:
         self.printed: list[str] = []
         # Whether it counts what kernels were given: where some of an argument may stay, or the host may read.
         self._feeds = bool(mode.get("decides")) or self.allowance.read_bytes > 0
-        # Where some of a tensor may stay, that tensor.
-        kept = mode.get("kept") if mode.get("decides") == "data" else None
-        self.places = Places(*kept[0]) if kept else None
+        self.origins = Origins(())
+        self.decided = False  # whether a number was read: the first one is what data decide
         # Where moving elements is the operator, the tensors that its call was given; None elsewhere.
         given = mode.get("arguments")
         self.order = None if given is None else Order(given, mode.get("results", ()))
@@ -185,6 +184,11 @@ class Execution:
                     self.held[base] = np.frombuffer(data, np.uint8)[places]
                 if self.tape is not None:
                     self.tape.inputs.append((base, bytes(data)))
+            # Where some of a tensor may stay, that tensor.
+            kept = [
+                (base, extent) for base, _, extent in self.mode.get("kept", ()) if self.mode.get("decides") == "data"
+            ]
+            self.origins = Origins([(base, len(data)) for base, data in inputs], kept[0] if kept else None)
         except Fault as fault:
             self.note(fault)
 
@@ -218,8 +222,7 @@ class Execution:
                 base = ADDRESS.unpack(body)[0]
                 self.memory.free(base)
                 self.lineage.freed(base)
-                if self.places is not None:
-                    self.places.freed(base)
+                self.origins.freed(base)
                 if self.elements is not None:
                     self.elements.freed(base)
                 return None
@@ -294,12 +297,11 @@ class Execution:
         if writers.size:
             block.brought = block.brought or origin.brought or origin.owner == "input"
             if self._feeds:
-                own, extent = origin.base if origin.data else None, extent_of(source)
-                brought = brought_by(self._of(origin), own, origin.written_by, extent, origin.beside)
-                block.fed = together([self._of(block), brought], self._covers)
-        if self.places is not None:
-            at, to = extent_of(source), extent_of(target)
-            self.places.copied(origin.base, origin.written_by, at, block.base, block.nbytes, to)
+                at, to = extent_of(source), extent_of(target)
+                self.origins.copied(origin.base, origin.written_by, at, block.base, block.nbytes, to)
+                kept = [self._of(block)] if made_beside(block.written_by, to) else []
+                taken_from = [self._of(origin)] if made(writers) else []
+                block.fed = together([*kept, *taken_from], self._covers)
         found = carried(self.lineage, self.order, source, origin, target, block, writers)
         if self.order is not None and self.order.odd:
             raise Broken(COPIES, self.order.odd)
@@ -335,9 +337,15 @@ class Execution:
         return block.fed or NOTHING
 
     def _given(self, block: Block) -> Fed:
-        """What a kernel is given with a block."""
-        fed = self._of(block)
-        return Fed(fed.whole | {block.base}, fed.parts) if block.data else fed
+        """What a kernel is given with a block: what lies there, and what those have been given that wrote there."""
+        by = block.written_by
+        if self.origins.unknown:
+            there = Fed(self._data()) if block.data or (by & COPIED).any() else NOTHING
+        else:
+            there = Fed(
+                frozenset(), with_own(self.origins.parts(block.base, by), block.base if block.data else None, by)
+            )
+        return together([there, self._of(block) if made(by) else NOTHING], self._covers)
 
     def _covers(self, base: int, part: Map) -> bool:
         block = self.memory.at(base)
@@ -382,9 +390,10 @@ class Execution:
             raise Broken(READS, _BROUGHT)
         if writers.size and (data := self._data()):
             fed = self._given(block)
-            sought = [one for one in self.mode.get("sought", ()) if one[0] in data and not self.account.reads]
+            sought = [one for one in self.mode.get("sought", ()) if one[0] in data and not self.decided]
             if not (self._holds(fed, sought) if sought else fed.whole):
                 raise Broken(READS, UNFED)
+        self.decided = self.decided or writers.size > 0
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
         found = _bytes_of(tensor)
@@ -502,9 +511,7 @@ class Execution:
             if total > MOST_RESULTS:
                 raise Malformed("results of more elements than any call needs")
             by = codes(block.written_by, offset, width, size, stride)
-            given[-1] = asked(by) and (
-                self.places is None or self.places.stay(block.base, block.written_by, (offset, width, size, stride))
-            )
+            given[-1] = asked(by) and self.origins.stay(block.base, block.written_by, (offset, width, size, stride))
             counts: dict[int, int] = {}
             for code, count in count_codes(by).items():
                 counts[code & PLAIN] = counts.get(code & PLAIN, 0) + count

@@ -1,6 +1,7 @@
-"""On which of a call's data what storages hold may hang: kernels were given them, or copies of all that is there.
+"""On which of a call's data what kernels have written may hang: they were given them, or copies of all that is there.
 
-A host that copies one element of an argument into a buffer, and gives a kernel that buffer, has given it one element.
+What copies have brought is looked up where it is (`origins`); what kernels were given is kept of the storages that they
+may have written.
 """
 
 from __future__ import annotations
@@ -11,16 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bringup.device.memory import WRITER, Map, codes
-from bringup.vpe.memory import ASKED, INPUT, LAUNCHED, SPREAD
-
-MOST_PARTS = 64 << 20  # bytes of an argument of which copies of parts add up
-Extent = tuple[int, int, tuple[int, ...], tuple[int, ...]]
-"""A tensor in a storage: bytes from its beginning, bytes an element, sizes and strides in elements."""
+from bringup.device.origins import Extent
+from bringup.vpe.memory import ASKED, COPIED, INPUT, LAUNCHED, SPREAD
 
 
 @dataclass(frozen=True)
 class Fed:
-    """What was brought to a storage."""
+    """What was given."""
 
     whole: frozenset[int] = frozenset()
     """Arguments, by the address or the number of their storage, all of whose data were."""
@@ -36,10 +34,10 @@ NOTHING = Fed()
 
 
 def together(feds: Iterable[Fed], covers: Callable[[int, Map], bool]) -> Fed:
-    """What some storages were brought, taken together.
+    """What was given with some storages, taken together.
 
     Args:
-        feds: of each.
+        feds: with each.
         covers: whether some bytes of an argument are all that it holds of the call's data.
     """
     feds = list(feds)
@@ -53,41 +51,33 @@ def together(feds: Iterable[Fed], covers: Callable[[int, Map], bool]) -> Fed:
     return Fed(whole | done, {base: part for base, part in parts.items() if base not in done})
 
 
-def brought_by(fed: Fed, own: int | None, by: Map, extent: Extent, beside: Map | None = None) -> Fed:
-    """What a copy of a tensor brings along.
+def made(by: Map) -> bool:
+    """Whether a kernel wrote some of the bytes that have these codes."""
+    writers = by & WRITER
+    return bool(((writers == LAUNCHED) | (writers == SPREAD)).any())
 
-    Bytes that a kernel wrote may hang on all that this was given. Bytes of arguments say what they say alone.
+
+def made_beside(by: Map, extent: Extent) -> bool:
+    """Whether a kernel wrote some of the bytes of a storage that are not a tensor's."""
+    shown = np.zeros(len(by), bool)
+    if 0 not in extent[2]:
+        codes(shown, *extent)[...] = True
+    return made(by[~shown])
+
+
+def with_own(parts: dict[int, Map], own: int | None, by: Map) -> dict[int, Map]:
+    """What of arguments is in a storage, together with what it holds by itself.
 
     Args:
-        fed: what its storage was brought.
-        own: the argument that this storage is; None where it holds no data of the call from the beginning.
-        by: codes of the storage's bytes.
-        extent: of the tensor.
-        beside: bool[bytes], which of the storage's bytes are no data of the call's; None for none.
+        parts: what copies have brought there.
+        own: the argument that it is; None where it is none that holds data.
+        by: codes of its bytes.
     """
-    if 0 in extent[2] or not (fed or own is not None):
-        return NOTHING
-    writers = codes(by, *extent) & WRITER
-    given = (writers == INPUT).any()
-    made = bool(((writers == LAUNCHED) | (writers == SPREAD)).any())
-    if not given:
-        return fed if made else NOTHING
-    shown = np.zeros(len(by), bool)
-    codes(shown, *extent)[...] = True
-    every = holds_all(by, shown if beside is None else shown | beside)
-    found = fed if made or (own is None and every) else NOTHING
-    if own is None:
-        return found
-    if every:
-        return Fed(found.whole | {own}, found.parts)
-    if own in found.whole or len(by) > MOST_PARTS:
-        return found
-    known = found.parts.get(own)
-    return Fed(found.whole, {**found.parts, own: shown if known is None else known | shown})
+    return parts if own is None else {**parts, own: parts.get(own, False) | (by & COPIED == 0)}
 
 
 def holds(fed: Fed, base: int, by: Map, extent: Extent) -> bool:
-    """Whether all that a tensor of an argument holds was brought; `by`: codes of its storage's bytes."""
+    """Whether all that a tensor of an argument holds was given; `by`: codes of its storage's bytes."""
     if base in fed.whole or base not in fed.parts:
         return base in fed.whole
     shown = np.zeros(len(by), bool)
@@ -96,7 +86,7 @@ def holds(fed: Fed, base: int, by: Map, extent: Extent) -> bool:
 
 
 def holds_all(by: Map, shown: Map) -> bool:
-    """Whether bool[bytes] has all bytes that are an argument's, or copies of such, by their codes."""
+    """Whether bool[bytes] has all bytes that are an argument's by their codes."""
     return not (((by & WRITER) == INPUT) & ~shown).any()
 
 

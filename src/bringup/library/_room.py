@@ -13,10 +13,11 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from bringup.device.feeding import NOTHING, Fed, ask, asked, brought_by, holds, holds_all, together
+from bringup.device.feeding import NOTHING, Fed, ask, asked, holds, holds_all, made, made_beside, together, with_own
 from bringup.device.memory import WRITER, Map, all_written, codes
-from bringup.device.places import Places
+from bringup.device.origins import Origins
 from bringup.device.regions import ALIGNED
+from bringup.device.wire import Malformed
 from bringup.library._trace import Trace, first_codes
 from bringup.library.errors import GuestFailed
 from bringup.vpe import memory, state
@@ -110,14 +111,16 @@ class Room:
         """By region: what kernels and copies have brought there."""
         self.decides: Literal["data", "launch"] | None = None
         """What a kernel must have been given that finds out what stays: all data of the call, or the memory alone."""
-        self.places: Places | None = None
-        """Where the elements of a tensor are that may stay."""
+        self.feeds = False
+        """Whether it counts what kernels were given: where some of an argument may stay, or the host may read."""
+        self.origins = Origins(())
+        """Where the arguments' bytes are."""
         self.choosing: Sequence[View] = ()
         """Tensors that say which elements stay, where some do."""
         self.sought: Sequence[View] = ()
         """Tensors on which the number hangs that is read first."""
         self.reads = 0
-        """How many tensors the host has read."""
+        """How many tensors with elements the host has read."""
         for number, region in enumerate(given):
             readable = shown[number] if number < len(shown) else None
             if trace is not None and number not in self.read_only and region.numel():
@@ -215,8 +218,7 @@ class Room:
         self._shown.pop(number, None)
         if self.trace is not None:
             self.trace.freed(number)
-            if self.places is not None:
-                self.places.freed(number)
+            self.origins.freed(number)
 
     def launched(self, number: int) -> None:
         """A kernel may have written a region."""
@@ -237,6 +239,8 @@ class Room:
 
     def feed(self, told: Sequence[tuple[int, Sequence[int]]]) -> None:
         """A kernel has run; `told`: regions that it may have written, each with those on which that may hang."""
+        if not self.feeds:
+            return
         before = {number: self.brought(number) for one, others in told for number in (one, *others)}
         for number, others in told:
             if number in self.read_only:  # what no kernel may write hangs on nothing that one was given
@@ -250,9 +254,14 @@ class Room:
                 ask(self._shown[number][0])
 
     def brought(self, number: int) -> Fed:
-        """What a kernel is given with a region."""
-        fed = self.fed.get(number, NOTHING)
-        return Fed(fed.whole | {number}, fed.parts) if number in self.data else fed
+        """What a kernel is given with a region: what lies there, and what those have been given that wrote there."""
+        own = number if number in self.data else None
+        if self.trace is None or self.origins.unknown:  # nobody keeps who wrote what: copies do this call's work
+            fed = self.fed.get(number, NOTHING)
+            return fed if own is None else Fed(fed.whole | {own}, fed.parts)
+        by = self.codes_of(number)
+        there = Fed(frozenset(), with_own(self.origins.parts(number, by), own, by))
+        return together([there, self.fed.get(number, NOTHING) if made(by) else NOTHING], self._covers)
 
     def _covers(self, number: int, part: Map) -> bool:
         return holds_all(self.codes_of(number), part)
@@ -262,11 +271,12 @@ class Room:
         if self.decides is None:
             return True
         by = self.codes_of(what.region)
-        stay = self.places is None or self.places.stay(what.region, by, what.bytes())
-        return stay and asked(codes(by, *what.bytes()))
+        return self.origins.stay(what.region, by, what.bytes()) and asked(codes(by, *what.bytes()))
 
     def enough(self, what: View) -> bool:
         """Whether what is read of a region was computed from what decides on it."""
+        if not self.feeds or 0 in what.size:
+            return True
         fed = self.brought(what.region)
         sought = [one for one in self.sought if one.region in self.data and not self.reads]
         return self._holds(fed, sought) if sought else not self.data or bool(fed.whole)
@@ -291,9 +301,6 @@ class Room:
             self._shown[target.region] = first_codes(after.nbytes, own), own
         mine = self._shown[target.region][0]
         if self.trace is not None:
-            if self.places is not None:
-                by, room = self.codes_of(source.region), len(mine)
-                self.places.copied(source.region, by, source.bytes(), target.region, room, target.bytes())
             found = self.trace.copied(source, self.codes_of(source.region), target, mine)
             codes(mine, *target.bytes())[...] = found
         else:
@@ -302,16 +309,19 @@ class Room:
         self.launched(target.region)
 
     def _bring(self, source: View, target: View) -> None:
-        if 0 in source.size:
+        if 0 in source.size or not self.feeds:
             return
-        fed = self.fed.get(source.region, NOTHING)
-        if self.trace is not None:
-            own = source.region if source.region in self.data else None
-            brought = brought_by(fed, own, self.codes_of(source.region), source.bytes())
-        else:  # nobody keeps who wrote what: copies do this call's work
-            brought = self.brought(source.region)
-        if brought:
-            self.fed[target.region] = together([self.fed.get(target.region, NOTHING), brought], self._covers)
+        if self.trace is None or self.origins.unknown:
+            found = [self.brought(source.region), self.fed.get(target.region, NOTHING)]
+        else:
+            by, mine = self.codes_of(source.region), self.codes_of(target.region)
+            try:
+                self.origins.copied(source.region, by, source.bytes(), target.region, len(mine), target.bytes())
+            except Malformed as error:
+                raise GuestFailed(f"its copies: {error}") from None
+            found = [self.fed.get(source.region, NOTHING)] if made(codes(by, *source.bytes())) else []
+            found += [self.fed.get(target.region, NOTHING)] if made_beside(mine, target.bytes()) else []
+        self.fed[target.region] = together(found, self._covers)
 
     def uploaded(self, target: View) -> None:
         """The host has written a tensor."""

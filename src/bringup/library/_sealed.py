@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bringup.device.places import Places
+from bringup.device.origins import Origins
 from bringup.device.reach import filled, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
@@ -294,10 +294,12 @@ class SealedWrapper:
         room.decides = DECIDES.get(keeps)
         sought = self._sought(call.given)
         room.sought = call.views_of(() if sought is None else sought.by)
+        room.feeds = room.decides is not None or self._reads.nbytes > 0
+        first = call.kept() if room.decides == "data" else None
         if room.decides == "data":
             room.choosing = call.views_of(deciding(call.operands()))
-            if (first := call.kept()) is not None:
-                room.places = Places(first.region, call.regions[first.region].numel(), first.bytes())
+        sizes = enumerate(region.numel() for region in call.regions)
+        room.origins = Origins(sizes, None if first is None else (first.region, first.bytes()))
         room.seed = seed
         moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
 

@@ -26,6 +26,8 @@ _COMPARISONS: dict[str, Callable[..., bool]] = {
     "eq": operator.eq, "ne": operator.ne, "one": operator.ne, "ord": lambda *_: True, "uno": lambda *_: False,
     **{kind + name: compare for name, compare in _NAMED.items() for kind in "sou"},
 }  # fmt: skip
+MOST_COMPARED = 4  # pairs, of which each may be in three orders
+MOST_CHOOSING = 200  # operations of a combine function
 _LOGIC: dict[str, Callable[..., bool]] = {
     "arith.andi": operator.and_, "arith.ori": operator.or_, "arith.xori": operator.xor,
 }  # fmt: skip
@@ -59,10 +61,14 @@ def _chooses(select: Op, block: Block, position: int) -> bool:
     if {"s", "u"} <= asked:  # two orders of one pair
         return False
     first = select.operands[1] is block.args[position]  # taken where the condition holds
-    for orders in itertools.product((-1, 0, 1), repeat=n):
-        here, there = (
-            _holds(select.operands[0], block, [sign * order for order in orders]) for sign in (1, -1)
-        )  # fmt: skip
+    pairs = {block.args.index(value) % n for op in block.ops for value in op.operands if value in block.args[: 2 * n]
+             if op.name in ("arith.cmpi", "arith.cmpf")}  # fmt: skip
+    if len(pairs) > MOST_COMPARED or len(block.ops) > MOST_CHOOSING:
+        return False
+    for chosen in itertools.product((-1, 0, 1), repeat=len(pairs | {position})):
+        ordered = dict(zip(sorted(pairs | {position}), chosen, strict=True))
+        orders = [ordered.get(pair, 0) for pair in range(n)]
+        here, there = (_holds(select.operands[0], block, [sign * order for order in orders], {}) for sign in (1, -1))
         if here is None or there is None:
             return False
         if orders[position] and (here == first) == (there == first):  # the same side, of values that differ
@@ -70,11 +76,18 @@ def _chooses(select: Op, block: Block, position: int) -> bool:
     return True
 
 
-def _holds(condition: Value, block: Block, orders: Sequence[int]) -> bool | None:
+def _holds(condition: Value, block: Block, orders: Sequence[int], known: dict[Value, bool | None]) -> bool | None:
     """What a condition is where the first sides of the pairs are less than, equal to, or greater than the second ones.
 
-    None where it asks for anything else.
+    None where it asks for anything else; `known`: what was found of others.
     """
+    if condition not in known:
+        known[condition] = None
+        known[condition] = _evaluated(condition, block, orders, known)
+    return known[condition]
+
+
+def _evaluated(condition: Value, block: Block, orders: Sequence[int], known: dict[Value, bool | None]) -> bool | None:
     op, n = condition.op, len(block.args) // 2
     if op is None:
         return None
@@ -88,7 +101,7 @@ def _holds(condition: Value, block: Block, orders: Sequence[int]) -> bool | None
         order = orders[sides[0] % n]
         return compare(order if sides[0] < n else -order, 0)
     if op.name in _LOGIC:
-        parts = [_holds(value, block, orders) for value in op.operands]
+        parts = [_holds(value, block, orders, known) for value in op.operands]
         return None if None in parts else _LOGIC[op.name](*parts)
     if op.name == "arith.constant" and condition.type.elem == "i1":
         return "true" in op.attrs["value"]
