@@ -114,6 +114,27 @@ def kernel_choices(x, o, B: tl.constexpr):
     tl.store(o + 2, first)
 
 
+@triton.jit
+def _of_many(a, b, c, d, e, f, g, h, i, j):
+    take = (a > f) & (b > g) & (c > h) & (d > i) & (e > j)
+    for _ in tl.static_range(40):
+        take = (take & (a > f)) | (take & (b > g))
+    return tl.where(take, a, f), tl.where(take, b, g), tl.where(take, c, h), tl.where(take, d, i), tl.where(take, e, j)
+
+
+@triton.jit
+def kernel_many(x, o, B: tl.constexpr):
+    v = tl.load(x + tl.arange(0, B))
+    a, _, _, _, _ = tl.reduce((v, v, v, v, v), 0, _of_many)
+    tl.store(o, a)
+
+
+def test_a_choice_of_many_values_is_not_tried_in_all_orders():
+    x, o = torch.randperm(64).to(torch.int32), torch.zeros(1, dtype=torch.int32)
+    kernel_many[(1,)](x, o, B=64)
+    assert o.item() == 63
+
+
 @pytest.mark.parametrize("places", [(17, 20, 40), (1, 33, 17), (63, 62, 5)])
 def test_choices_that_do_not_commute_keep_order(places):
     """Lanes that lie 16 apart are not combined first where it shows."""

@@ -374,3 +374,20 @@ def test_a_walk_of_very_many_parts_is_computed_by_lanes(chip, count, grows):
     for _ in range(count):
         wanted = wanted * 4 if grows else wanted + 3
     assert torch.equal(o, wanted.to(torch.int32))
+
+
+@triton.jit
+def kernel_shared(x, o, n, B: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, B)
+    m = i < n
+    for k in tl.static_range(N):
+        m = (m & (i < n + k)) & (m & (i >= 0 - k))
+    tl.store(o + i, tl.load(x + i, mask=m) + 1, mask=m)
+
+
+@pytest.mark.parametrize("count", [11, 200])
+def test_a_mask_of_very_many_parts_is_looked_at_once(chip, count):
+    """Each part twice in the next: what shares it demands it once."""
+    x, o = torch.arange(64, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
+    kernel_shared[(1,)](x, o, 50, B=64, N=count)
+    assert torch.equal(o, torch.where(x < 50, x + 1, 0))

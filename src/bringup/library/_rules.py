@@ -76,7 +76,8 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
         if view.region < regions and not room.follows(view.region):
             raise GuestFailed("it returns memory of an argument that it only reads; a result has memory of its own")
         if view not in own:  # which is looked at as an argument
-            asked.append(found(view, "" if view.region < regions else UNWRITTEN))
+            one = found(view, UNWRITTEN)
+            asked.append(one._replace(held=one.copied) if view.region < regions else one)
     after = given.items() if answer.after is None else _views(described(answer.after), answer.storages)
     for place, view in after:
         if given.get(place) != view:  # an argument that was resized, or lies elsewhere, is a result like any other

@@ -393,6 +393,8 @@ class SealedWrapper:
         readings = [(str(one.what.dtype).removeprefix("torch."), one.found) for one in tape.readings]
         sizes = [tensor.shape for tensor in tensors_in([result])]
         truth = result if isinstance(result, bool) else None
+        if sought is not None and sought.what == "truth" and truth is None:
+            raise GuestFailed(f"its result is a truth value, and the wrapper returns a {type(result).__name__}")
         odd = self._readings.misread(readings, sizes, arguments, truth=truth, sought=sought)
         if odd:
             raise GuestFailed(odd)

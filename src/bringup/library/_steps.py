@@ -166,7 +166,7 @@ def weight(step: Step) -> int:
         ones: list[Launch | Alternative] = [step, *step.alternatives]
         texts = [one.named.constants for one in ones]
         characters = sum(len(value) for constants in texts for value in constants.values() if isinstance(value, str))
-        return KERNEL_KIB * len(texts) + (characters >> 8)  # of four bytes
+        return KERNEL_KIB * len(texts) + (characters >> 8) + (len(step.pointers) >> 2)  # of four bytes; tuples of four
     return 1
 
 

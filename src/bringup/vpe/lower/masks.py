@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from bringup.vpe.ir import Value
 from bringup.vpe.lower.affine import Affine, AffineAnalysis, Expr, Fits, saturated
 
+Axes = tuple[int | None, ...]
+MOST_PARTS = 100  # of a mask that is a box
 _FLIP = {"slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle"}
 
 
@@ -29,16 +31,22 @@ class Box:
 def box_of(analysis: AffineAnalysis, mask: Value) -> Box | None:
     """The box that a mask cuts out, or None if it is of another form."""
     box = Box()
-    return box if _collect(analysis, mask, tuple(range(len(mask.type.dims))), box) else None
+    return box if _collect(analysis, mask, tuple(range(len(mask.type.dims))), box, set()) else None
 
 
-def _collect(analysis: AffineAnalysis, mask: Value, axes: tuple[int | None, ...], box: Box) -> bool:
-    """Add what `mask` demands; `axes[d]` is the axis of the whole block that axis d of this value lies along."""
+def _collect(analysis: AffineAnalysis, mask: Value, axes: Axes, box: Box, known: set[tuple[Value, Axes]]) -> bool:
+    """Add what `mask` demands; `axes[d]` is the axis of the whole block that axis d of this value lies along.
+
+    `known`: what was added before, once for all that share it. What has more parts than lanes are worth is no box.
+    """
     op = mask.op
-    if op is None:
+    if op is None or len(known) > MOST_PARTS:
         return False
+    if (mask, axes) in known:
+        return True
+    known.add((mask, axes))
     if op.name == "arith.andi":
-        return all(_collect(analysis, part, axes, box) for part in op.operands)
+        return all(_collect(analysis, part, axes, box, known) for part in op.operands)
     if op.name == "arith.constant":
         return op.attrs["value"] in ("true", "1")
     if op.name == "tt.splat":
@@ -49,10 +57,10 @@ def _collect(analysis: AffineAnalysis, mask: Value, axes: tuple[int | None, ...]
         kept = tuple(
             None if have != want else axis for have, want, axis in zip(inner, op.result.type.dims, axes, strict=True)
         )
-        return _collect(analysis, op.operands[0], kept, box)
+        return _collect(analysis, op.operands[0], kept, box, known)
     if op.name == "tt.expand_dims":
         at = op.int_attr("axis")
-        return _collect(analysis, op.operands[0], (*axes[:at], *axes[at + 1 :]), box)
+        return _collect(analysis, op.operands[0], (*axes[:at], *axes[at + 1 :]), box, known)
     if op.name == "arith.cmpi":
         predicate = op.attrs["bare"].split(",")[0].strip()
         left, right = (analysis.line(value) for value in op.operands)
@@ -63,7 +71,7 @@ def _collect(analysis: AffineAnalysis, mask: Value, axes: tuple[int | None, ...]
     return False
 
 
-def _compare(predicate: str, left: Affine, right: Affine, axes: tuple[int | None, ...], box: Box) -> bool:
+def _compare(predicate: str, left: Affine, right: Affine, axes: Axes, box: Box) -> bool:
     if predicate not in _FLIP:
         return False
     if left.uniform:
