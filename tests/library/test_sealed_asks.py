@@ -15,7 +15,7 @@ import bringup
 from bringup.device import space
 from bringup.device.wire import HEAD, Command, Descriptor
 from bringup.judge.calling import _Stream
-from bringup.library._recording import Recorder
+from bringup.library._recording import Kernels, Recorder
 from bringup.library._room import Room
 from bringup.vpe import device, memory
 from bringup.vpe.device import tensors
@@ -133,3 +133,23 @@ def test_a_programs_map_is_brought_up_to_date_once() -> None:
     assert not own.initialised.any()
     room.settle()
     assert np.flatnonzero(own.initialised).tolist() == list(range(50))
+
+
+def test_what_the_compiler_refuses_is_not_tried_again() -> None:
+    """It may have taken minutes; a guest that only tries has it anew."""
+
+    class Counting:
+        tries = 0
+
+        def key(self, request: dict[str, str]) -> str:
+            return request["text"]
+
+        def compile(self, request: dict[str, str]) -> tuple[dict[str, str], bytes]:
+            self.tries += 1
+            return {"log": f"no {request['text']}"}, b""
+
+    caller = Counting()
+    kernels = Kernels(caller)  # type: ignore[arg-type]
+    for text, fresh, tries in (("a", False, 1), ("a", False, 1), ("b", False, 2), ("a", True, 3), ("a", False, 3)):
+        assert kernels.compiled({"text": text}, fresh=fresh) == {"log": f"no {text}"}
+        assert caller.tries == tries

@@ -45,6 +45,7 @@ from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, state
 
 MOST_LOADED = 1024  # kernels that are kept beside those of kept tapes
+MOST_REFUSED = 64  # texts that the compiler has refused
 MOST_QUOTED = 32  # constants of a kernel that messages quote
 MOST_TRIED_SECONDS = 30.0  # that trials of a call take before nothing is measured any more
 LEAST_LIMIT, PER_BYTE = 4 << 30, 16  # bytes that a call may allocate: at least, and for each byte of its arguments
@@ -66,6 +67,7 @@ class Kernels:
         self._caller = caller
         self._lock = threading.Lock()
         self._loaded: dict[str, Compiled] = {}  # the one that was wanted last at its end
+        self._refused: dict[str, dict[str, Any]] = {}  # which are not tried again: that may take minutes
 
     def compiled(self, request: dict[str, Any], fresh: bool = False) -> Compiled | dict[str, Any]:
         """Compile a text that a guest sends; what its answer says instead where the compiler refuses it.
@@ -76,8 +78,15 @@ class Kernels:
         known = None if fresh else self._known(key)
         if known is not None:
             return known
+        if not fresh and (refused := self._refused.get(key)) is not None:
+            return refused
         answer, binary = self._caller.compile({**request, FRESH: fresh})
         if "log" in answer:
+            if not fresh:
+                with self._lock:
+                    self._refused[key] = answer
+                    while len(self._refused) > MOST_REFUSED:
+                        self._refused.pop(next(iter(self._refused)))
             return answer
         return self._made(key, answer, binary) if fresh else self._load(key, answer, binary)
 
