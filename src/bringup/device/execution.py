@@ -341,11 +341,12 @@ class Execution:
         by = block.written_by
         if self.origins.unknown:
             there = Fed(self._data()) if block.data or (by & COPIED).any() else NOTHING
+        elif self.origins.touched(block.base):
+            own = block.base if block.data else None
+            there = Fed(frozenset(), with_own(self.origins.parts(block.base, by), own, by))
         else:
-            there = Fed(
-                frozenset(), with_own(self.origins.parts(block.base, by), block.base if block.data else None, by)
-            )
-        return together([there, self._of(block) if made(by) else NOTHING], self._covers)
+            there = Fed(frozenset({block.base})) if block.data else NOTHING
+        return together([there, block.fed if block.fed and made(by) else NOTHING], self._covers)
 
     def _covers(self, base: int, part: Map) -> bool:
         block = self.memory.at(base)

@@ -40,10 +40,13 @@ class Origins:
         self.unknown = at > MOST_ARGUMENTS
         """Whether the call is too large for this; then nothing is known."""
 
-    def _own(self, storage: int) -> Any:
-        """The numbers that an argument's bytes have by themselves."""
-        first = self._first[storage]
-        return np.arange(first, first + self._bytes[storage], dtype=np.uint32)
+    def _own(self, storage: int, extent: Extent) -> Any:
+        """The numbers that the bytes of a tensor have by themselves that lies on an argument."""
+        offset, width, size, stride = extent
+        found = np.arange(width, dtype=np.int64) + (self._first[storage] + offset)
+        for length, step in zip(reversed(size), reversed(stride), strict=True):
+            found = found + (np.arange(length, dtype=np.int64) * (step * width)).reshape(length, *[1] * found.ndim)
+        return found.astype(np.uint32)
 
     def _there(self, storage: int, by: Map, extent: Extent) -> Any:
         """The numbers of a tensor's bytes, as far as they are an argument's; 0 for others."""
@@ -52,7 +55,7 @@ class Origins:
         if storage in self._numbers:
             found[...] = _view(self._numbers[storage], extent)
         if storage in self._first:
-            found = np.where(held & COPIED, found, _view(self._own(storage), extent))
+            found = np.where(held & COPIED, found, self._own(storage, extent))
         return np.where((held & WRITER) == INPUT, found, 0)
 
     def copied(self, source: int, by: Map, taken: Extent, target: int, nbytes: int, put: Extent) -> None:
@@ -77,6 +80,10 @@ class Origins:
                 raise Malformed(f"copies of arguments in more than {MOST_NUMBERED >> 20} MiB")
             self._numbers[target] = np.zeros(nbytes, np.uint32)
         _view(self._numbers[target], put)[...] = found
+
+    def touched(self, storage: int) -> bool:
+        """Whether copies have brought something of arguments to a storage."""
+        return storage in self._numbers
 
     def freed(self, storage: int) -> None:
         """Forget a storage."""
@@ -110,7 +117,7 @@ class Origins:
         if not left.any():
             return True
         try:
-            wanted = np.broadcast_to(_view(self._own(self._kept[0]), self._kept[1]), left.shape)
+            wanted = np.broadcast_to(self._own(*self._kept), left.shape)
         except ValueError:
             return False
         return not (left & (self._there(storage, by, extent) != wanted)).any()

@@ -259,9 +259,12 @@ class Room:
         if self.trace is None or self.origins.unknown:  # nobody keeps who wrote what: copies do this call's work
             fed = self.fed.get(number, NOTHING)
             return fed if own is None else Fed(fed.whole | {own}, fed.parts)
+        fed = self.fed.get(number, NOTHING)
+        if not fed and not self.origins.touched(number):
+            return NOTHING if own is None else Fed(frozenset({own}))
         by = self.codes_of(number)
         there = Fed(frozenset(), with_own(self.origins.parts(number, by), own, by))
-        return together([there, self.fed.get(number, NOTHING) if made(by) else NOTHING], self._covers)
+        return together([there, fed if made(by) else NOTHING], self._covers)
 
     def _covers(self, number: int, part: Map) -> bool:
         return holds_all(self.codes_of(number), part)
