@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from bringup.device.feeding import Fed, ask, asked, holds, holds_all, made, made_beside, together, with_own
+from bringup.device import feeding
+from bringup.device.feeding import Fed, ask, asked, check_parts, holds, holds_all, made, made_beside, together, with_own
+from bringup.device.wire import Malformed
 from bringup.vpe.memory import ASKED, COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
 DATA = 7  # the address of an argument's storage, of 16 bytes
@@ -26,6 +29,14 @@ def test_parts_add_up() -> None:
     assert not together(halves[:1], lambda base, found: holds_all(by, found)).whole
     assert together(halves, lambda base, found: holds_all(by, found)) == Fed(frozenset({DATA}))
     assert together([halves[0], Fed(frozenset({DATA}))], lambda base, found: False) == Fed(frozenset({DATA}))
+
+
+def test_parts_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeding, "MOST_PARTS", 40)
+    feds = [Fed(frozenset(), {DATA: part(place)}) for place in range(3)]
+    check_parts([*feds[:2], feds[0], None])  # one that two storages have counts once
+    with pytest.raises(Malformed, match="in more places than can be followed"):
+        check_parts(feds)
 
 
 def test_gaps_between_elements_are_no_data() -> None:

@@ -28,7 +28,19 @@ from bringup.device.checks import (
 from bringup.device.choices import Said
 from bringup.device.elements import Elements, pointed_bytes
 from bringup.device.engine import FENCE, Call, Engine, Fault, Kernel
-from bringup.device.feeding import NOTHING, Fed, ask, asked, holds, holds_all, made, made_beside, together, with_own
+from bringup.device.feeding import (
+    NOTHING,
+    Fed,
+    ask,
+    asked,
+    check_parts,
+    holds,
+    holds_all,
+    made,
+    made_beside,
+    together,
+    with_own,
+)
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import (
     WRITER,
@@ -324,6 +336,8 @@ class Execution:
                 continue
             fed = together([before[place], *(before[other] for other in others if other in before)], self._covers)
             block.fed = together([self._of(block), fed], self._covers)
+            if block.fed.parts:
+                check_parts(one.fed for one in self.memory)
             if decides == "launch" or (decides == "data" and self._chooses(fed)):
                 ask(block.written_by)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from bringup.device.memory import WRITER, Map, codes
 from bringup.device.origins import Extent
+from bringup.device.wire import Malformed
 from bringup.vpe.memory import ASKED, COPIED, INPUT, LAUNCHED, SPREAD
 
 
@@ -31,6 +32,14 @@ class Fed:
 
 
 NOTHING = Fed()
+MOST_PARTS = 512 << 20  # bytes of all parts that are kept for a call
+
+
+def check_parts(feds: Iterable[Fed | None]) -> None:
+    """Raise Malformed where it takes too much memory to keep what all storages of a call were given."""
+    kept = {id(part): len(part) for fed in feds if fed is not None for part in fed.parts.values()}
+    if sum(kept.values()) > MOST_PARTS:
+        raise Malformed("kernels are given parts of arguments in more places than can be followed")
 
 
 def together(feds: Iterable[Fed], covers: Callable[[int, Map], bool]) -> Fed:

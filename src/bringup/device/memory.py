@@ -133,6 +133,7 @@ class Memory:
     def _end(self, block: Block) -> None:
         self.engine.release(block)
         block.freed, block.real, block.written_by = True, None, np.zeros(0, np.uint8)
+        block.fed = None
         if block.nbytes >= space.PAGE:
             self.live -= block.nbytes
         else:

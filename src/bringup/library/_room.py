@@ -13,7 +13,19 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from bringup.device.feeding import NOTHING, Fed, ask, asked, holds, holds_all, made, made_beside, together, with_own
+from bringup.device.feeding import (
+    NOTHING,
+    Fed,
+    ask,
+    asked,
+    check_parts,
+    holds,
+    holds_all,
+    made,
+    made_beside,
+    together,
+    with_own,
+)
 from bringup.device.memory import WRITER, Map, all_written, codes
 from bringup.device.origins import Origins
 from bringup.device.regions import ALIGNED
@@ -216,6 +228,7 @@ class Room:
         """It needs a region no more."""
         self.regions[number] = None
         self._shown.pop(number, None)
+        self.fed.pop(number, None)
         if self.trace is not None:
             self.trace.freed(number)
             self.origins.freed(number)
@@ -247,11 +260,19 @@ class Room:
                 continue
             fed = together([before[number], *(before[other] for other in others)], self._covers)
             self.fed[number] = together([self.fed.get(number, NOTHING), fed], self._covers)
+            if fed.parts:
+                self._check_parts()
             knows = self.decides == "launch" or (
                 self.decides == "data" and fed.whole.union(fed.parts) >= self.data and self._holds(fed, self.choosing)
             )
             if knows and number in self._shown:
                 ask(self._shown[number][0])
+
+    def _check_parts(self) -> None:
+        try:
+            check_parts(self.fed.values())
+        except Malformed as error:
+            raise GuestFailed(str(error)) from None
 
     def brought(self, number: int) -> Fed:
         """What a kernel is given with a region: what lies there, and what those have been given that wrote there."""
