@@ -263,6 +263,10 @@ def test_which_tapes_are_settled() -> None:
     assert settled(launched(0), held={0}, keeps="arguments")
     assert not settled(launched(0), Copy(view(0), view(2)), held={0}, keeps="arguments", results=(2,))
     assert settled(Upload(view(2), bytearray(16)), launched(2, 3), Copy(view(3), view(1)))
+    index, constant, copied = view(1), launched(3), Copy(view(3), view(2))
+    for steps, wanted in (((), True), ((constant, copied), False)):  # over which something else is copied
+        tape = Tape((Copy(index, view(2)), *steps, launched(0, 2)), Returned(None, None, [0]), (16,) * 4)
+        assert tape.settled(2, {1}, {0}, {0, 1}, "elements", 0) is wanted
     for size, wanted in ((4, True), (1, False)):  # of one element of four a kernel learns little
         index = View(1, 0, torch.float32, (size,), (1,))
         tape = Tape((Copy(index, replace(index, region=2)), launched(0, 2)), Returned(None, None, [0]), (16,) * 3)

@@ -157,6 +157,8 @@ class Tape:
         for step in self.steps:
             if isinstance(step, Copy) and 0 not in step.source.size:
                 source, target = step.source, step.target.region
+                if _is_whole(step.target, self.sizes[target]):
+                    fed.pop(target, None)  # what was there is there no more
                 if source.region not in holds or _is_whole(source, self.sizes[source.region]):
                     fed.setdefault(target, set()).update(fed.get(source.region, ()))
                 if source.region in holds:
