@@ -34,7 +34,7 @@ def test_parts_add_up() -> None:
 def test_parts_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeding, "MOST_PARTS", 40)
     feds = [Fed(frozenset(), {DATA: part(place)}) for place in range(3)]
-    check_parts([*feds[:2], feds[0], None])  # one that two storages have counts once
+    check_parts([*feds[:2], feds[0]])  # one that two storages have counts once
     with pytest.raises(Malformed, match="in more places than can be followed"):
         check_parts(feds)
 

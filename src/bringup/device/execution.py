@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,24 +28,11 @@ from bringup.device.checks import (
 from bringup.device.choices import Said
 from bringup.device.elements import Elements, pointed_bytes
 from bringup.device.engine import FENCE, Call, Engine, Fault, Kernel
-from bringup.device.feeding import (
-    NOTHING,
-    Fed,
-    ask,
-    asked,
-    check_parts,
-    holds,
-    holds_all,
-    made,
-    made_beside,
-    together,
-    with_own,
-)
+from bringup.device.feeding import Feeding, asked
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import (
     WRITER,
     Block,
-    Map,
     Memory,
     codes,
     count_codes,
@@ -54,7 +41,7 @@ from bringup.device.memory import (
     stretches,
 )
 from bringup.device.order import PUT, Order, grows
-from bringup.device.origins import Extent, Origins
+from bringup.device.origins import Origins
 from bringup.device.seeds import put
 from bringup.device.tape import Tape, digest_of
 from bringup.device.wire import (
@@ -162,10 +149,8 @@ class Execution:
         self.error = error
         self.line = 0
         self.printed: list[str] = []
-        # Whether it counts what kernels were given: where some of an argument may stay, or the host may read.
-        self._feeds = bool(mode.get("decides")) or self.allowance.read_bytes > 0
-        self.origins = Origins(())
-        self.decided = False  # whether a number was read: the first one is what data decide
+        # What kernels were given, where some of an argument may stay, or the host may read.
+        self.feeding: Feeding | None = None
         # Where moving elements is the operator, the tensors that its call was given; None elsewhere.
         given = mode.get("arguments")
         self.order = None if given is None else Order(given, mode.get("results", ()))
@@ -187,20 +172,14 @@ class Execution:
         try:
             self.engine.begin(self.mode)
             for base, data in inputs:
-                marks = self.mode.get("marks", {}).get(base)
-                block = self.memory.put(data, written is None or base in written, base, marks)
-                if (held := (self.mode.get("held") or {}).get(base)) is not None:
-                    block.beside = held == 0
+                self.memory.put(data, written is None or base in written, base, self.mode.get("marks", {}).get(base))
                 if base in gaps:
                     self.gaps[base] = places = np.flatnonzero(gaps[base] == 0)
                     self.held[base] = np.frombuffer(data, np.uint8)[places]
                 if self.tape is not None:
                     self.tape.inputs.append((base, bytes(data)))
-            # Where some of a tensor may stay, that tensor.
-            kept = [
-                (base, extent) for base, _, extent in self.mode.get("kept", ()) if self.mode.get("decides") == "data"
-            ]
-            self.origins = Origins([(base, len(data)) for base, data in inputs], kept[0] if kept else None)
+            if self.mode.get("decides") or self.allowance.read_bytes > 0:
+                self.feeding = self._feeding([(base, len(data)) for base, data in inputs])
         except Fault as fault:
             self.note(fault)
 
@@ -234,7 +213,8 @@ class Execution:
                 base = ADDRESS.unpack(body)[0]
                 self.memory.free(base)
                 self.lineage.freed(base)
-                self.origins.freed(base)
+                if self.feeding is not None:
+                    self.feeding.freed(base)
                 if self.elements is not None:
                     self.elements.freed(base)
                 return None
@@ -308,63 +288,36 @@ class Execution:
             given.copy_(taken)
         if writers.size:
             block.brought = block.brought or origin.brought or origin.owner == "input"
-            if self._feeds:
-                at, to = extent_of(source), extent_of(target)
-                self.origins.copied(origin.base, origin.written_by, at, block.base, block.nbytes, to)
-                kept = [self._of(block)] if made_beside(block.written_by, to) else []
-                taken_from = [self._of(origin)] if made(writers) else []
-                block.fed = together([*kept, *taken_from], self._covers)
+            if self.feeding is not None:
+                self.feeding.copied(origin.base, extent_of(source), block.base, extent_of(target))
         found = carried(self.lineage, self.order, source, origin, target, block, writers)
         if self.order is not None and self.order.odd:
             raise Broken(COPIES, self.order.odd)
         mine[...] = 0 if moved else found
 
-    def _data(self) -> frozenset[int]:
-        """The bases of the inputs that hold data of the call."""
-        return frozenset(block.base for block in self.memory if block.data)
+    def _feeding(self, inputs: Sequence[tuple[int, int]]) -> Feeding:
+        """What is known before the call; `inputs`: the addresses of storages, and bytes of each."""
+        mode, decides = self.mode, self.mode.get("decides")
+        kept = next(iter(mode.get("kept", ()) if decides == "data" else ()), None)
+        return Feeding(
+            lambda base: self.memory.at(base).written_by,
+            {block.base for block in self.memory if block.data},
+            Origins(inputs, kept),
+            decides=decides, choosing=mode.get("choosing", ()), sought=mode.get("sought", ()),
+            beside={base: marks == 0 for base, marks in (mode.get("held") or {}).items()},
+        )  # fmt: skip
 
-    def _holds(self, fed: Fed, tensors: Iterable[tuple[int, int, Extent]]) -> bool:
-        return all(holds(fed, base, self.memory.at(base).written_by, extent) for base, _, extent in tensors)
-
-    def _feed(self, flows: Sequence[tuple[int, Sequence[int]]] | None, blocks: Sequence[Block | None]) -> None:
-        """Note what a kernel may have told to the memory that it may write; `flows`: as `flows.flows`, None for all."""
-        before = {place: self._given(block) for place, block in enumerate(blocks) if block is not None}
-        decides = self.mode.get("decides")
-        for place, others in flows if flows is not None else [(place, [*before]) for place in before]:
-            block = blocks[place]
-            if block is None or not block.writable:  # what no kernel may write hangs on nothing that one was given
-                continue
-            fed = together([before[place], *(before[other] for other in others if other in before)], self._covers)
-            block.fed = together([self._of(block), fed], self._covers)
-            if block.fed.parts:
-                check_parts(one.fed for one in self.memory)
-            if decides == "launch" or (decides == "data" and self._chooses(fed)):
-                ask(block.written_by)
-
-    def _chooses(self, fed: Fed) -> bool:
-        """Whether a kernel was given what says which elements stay, and some of all other data."""
-        data = self._data()
-        chosen = [one for one in self.mode.get("choosing", ()) if one[0] in data]
-        return fed.whole.union(fed.parts) >= data and self._holds(fed, chosen)
-
-    def _of(self, block: Block) -> Fed:
-        return block.fed or NOTHING
-
-    def _given(self, block: Block) -> Fed:
-        """What a kernel is given with a block: what lies there, and what those have been given that wrote there."""
-        by = block.written_by
-        if self.origins.unknown:
-            there = Fed(self._data()) if block.data or (by & COPIED).any() else NOTHING
-        elif self.origins.touched(block.base):
-            own = block.base if block.data else None
-            there = Fed(frozenset(), with_own(self.origins.parts(block.base, by), own, by))
-        else:
-            there = Fed(frozenset({block.base})) if block.data else NOTHING
-        return together([there, block.fed if block.fed and made(by) else NOTHING], self._covers)
-
-    def _covers(self, base: int, part: Map) -> bool:
-        block = self.memory.at(base)
-        return holds_all(block.written_by, part if block.beside is None else part | block.beside)
+    def _told_by(
+        self, flows: Sequence[tuple[int, Sequence[int]]] | None, blocks: Sequence[Block | None]
+    ) -> list[tuple[int, list[int]]]:
+        """The storages that a kernel may write, each with those on which that may hang; `flows`: None for all."""
+        at = {place: block for place, block in enumerate(blocks) if block is not None}
+        if flows is None:
+            flows = [(place, [*at]) for place in at]
+        return [
+            (at[place].base, [at[other].base for other in others if other in at])
+            for place, others in flows if place in at and at[place].writable
+        ]  # fmt: skip
 
     def _upload(self, body: memoryview) -> None:
         import torch
@@ -403,12 +356,8 @@ class Execution:
         self.account.check_read(writers.size, launched, self.allowance)
         if not self.allowance.read_inputs and (block.brought or block.owner == "input"):
             raise Broken(READS, _BROUGHT)
-        if writers.size and (data := self._data()):
-            fed = self._given(block)
-            sought = [one for one in self.mode.get("sought", ()) if one[0] in data and not self.decided]
-            if not (self._holds(fed, sought) if sought else fed.whole):
-                raise Broken(READS, UNFED)
-        self.decided = self.decided or writers.size > 0
+        if writers.size and self.feeding is not None and not self.feeding.enough(block.base):
+            raise Broken(READS, UNFED)
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
         found = _bytes_of(tensor)
@@ -460,8 +409,8 @@ class Execution:
             odd = self.elements.launched(known, recast=bool(launcher.kernel.facts.get("recast")))
             if odd:
                 raise Broken(COPIES, odd)
-        if min(grid) > 0 and self._feeds:
-            self._feed(launcher.kernel.facts.get("flows"), blocks)
+        if min(grid) > 0 and self.feeding is not None:
+            self.feeding.launched(self._told_by(launcher.kernel.facts.get("flows"), blocks))
         account = self.account
         account.launches += 1
         account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))
@@ -526,7 +475,8 @@ class Execution:
             if total > MOST_RESULTS:
                 raise Malformed("results of more elements than any call needs")
             by = codes(block.written_by, offset, width, size, stride)
-            given[-1] = asked(by) and self.origins.stay(block.base, block.written_by, (offset, width, size, stride))
+            extent = offset, width, size, stride
+            given[-1] = asked(by) if self.feeding is None else self.feeding.stays(block.base, extent)
             counts: dict[int, int] = {}
             for code, count in count_codes(by).items():
                 counts[code & PLAIN] = counts.get(code & PLAIN, 0) + count

@@ -1,18 +1,19 @@
 """On which of a call's data what kernels have written may hang: they were given them, or copies of all that is there.
 
 What copies have brought is looked up where it is (`origins`); what kernels were given is kept of the storages that they
-may have written.
+may have written. The same in the judge, where a storage goes by its address, and in use, where it goes by a number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from bringup.device.memory import WRITER, Map, codes
-from bringup.device.origins import Extent
+from bringup.device.origins import Extent, Origins
 from bringup.device.wire import Malformed
 from bringup.vpe.memory import ASKED, COPIED, INPUT, LAUNCHED, SPREAD
 
@@ -35,9 +36,9 @@ NOTHING = Fed()
 MOST_PARTS = 512 << 20  # bytes of all parts that are kept for a call
 
 
-def check_parts(feds: Iterable[Fed | None]) -> None:
+def check_parts(feds: Iterable[Fed]) -> None:
     """Raise Malformed where it takes too much memory to keep what all storages of a call were given."""
-    kept = {id(part): len(part) for fed in feds if fed is not None for part in fed.parts.values()}
+    kept = {id(part): len(part) for fed in feds for part in fed.parts.values()}
     if sum(kept.values()) > MOST_PARTS:
         raise Malformed("kernels are given parts of arguments in more places than can be followed")
 
@@ -107,3 +108,102 @@ def ask(by: Map) -> None:
 def asked(by: Map) -> bool:
     """Whether, of some codes, all bytes that are an argument's have been asked about."""
     return not ((by & np.uint8(WRITER | ASKED)) == INPUT).any()
+
+
+Decides = Literal["data", "launch"]
+"""What a kernel must have been given that finds out what stays: what decides on it, or the memory alone."""
+
+
+class Feeding:
+    """What the kernels of one call were given, and whether that is enough for who reads, and for what stays."""
+
+    def __init__(
+        self, map_of: Callable[[int], Map], data: Collection[int], origins: Origins, *, decides: Decides | None = None,
+        choosing: Iterable[tuple[int, Extent]] = (), sought: Iterable[tuple[int, Extent]] = (), followed: bool = True,
+        beside: Mapping[int, Map] | None = None,
+    ) -> None:  # fmt: skip
+        """Nothing is done yet.
+
+        Args:
+            map_of: the codes of a storage's bytes, as they are when it is asked.
+            data: arguments, by their storages, that hold data of the call.
+            origins: where their bytes are.
+            decides: what a kernel must have been given that finds out what stays; None where nothing may.
+            choosing: tensors that say which elements stay, each with where it is in its storage.
+            sought: tensors on which the number hangs that is read first.
+            followed: whether it is kept who wrote which byte; else what was brought to a storage once stays there.
+            beside: of arguments that may be read as a whole, bool[bytes] that are of no element of the call's.
+        """
+        self._map_of, self.data, self.origins, self._decides = map_of, frozenset(data), origins, decides
+        self._choosing, self._sought = ([one for one in some if one[0] in self.data] for some in (choosing, sought))
+        self._followed = followed and not origins.unknown
+        self._beside = beside or {}
+        self._told: dict[int, Fed] = {}  # by storage: what those were given that wrote there
+        self._read = False
+
+    def _covers(self, argument: int, part: Map) -> bool:
+        beside = self._beside.get(argument)
+        return holds_all(self._map_of(argument), part if beside is None else part | beside)
+
+    def _together(self, feds: Iterable[Fed]) -> Fed:
+        return together(feds, self._covers)
+
+    def _holds(self, fed: Fed, tensors: Iterable[tuple[int, Extent]]) -> bool:
+        return all(holds(fed, storage, self._map_of(storage), extent) for storage, extent in tensors)
+
+    def given(self, storage: int) -> Fed:
+        """What a kernel is given with a storage: what lies there, and what those were given that wrote there."""
+        own, told = storage if storage in self.data else None, self._told.get(storage, NOTHING)
+        if not self._followed or not (told or self.origins.touched(storage)):
+            return told if own is None else Fed(told.whole | {own}, told.parts)
+        by = self._map_of(storage)
+        there = Fed(frozenset(), with_own(self.origins.parts(storage, by), own, by))
+        return self._together([there, told if made(by) else NOTHING])
+
+    def copied(self, source: int, taken: Extent, target: int, put: Extent) -> None:
+        """A copy is about to be made, of a tensor in a storage to one in another. Raises Malformed."""
+        if 0 in taken[2]:
+            return
+        if not self._followed:
+            found = [self.given(source), self._told.get(target, NOTHING)]
+        else:
+            by, mine = self._map_of(source), self._map_of(target)
+            self.origins.copied(source, by, taken, target, len(mine), put)
+            found = [self._told.get(source, NOTHING)] if made(codes(by, *taken)) else []
+            found += [self._told.get(target, NOTHING)] if made_beside(mine, put) else []
+        self._told[target] = self._together(found)
+
+    def launched(self, told: Sequence[tuple[int, Collection[int]]]) -> None:
+        """A kernel runs; `told`: storages that it may write, each with those on which that may hang. Raises Malformed.
+
+        What no kernel may write hangs on nothing that one was given.
+        """
+        before = {storage: self.given(storage) for one, others in told for storage in (one, *others)}
+        for storage, others in told:
+            fed = self._together([before[storage], *(before[other] for other in others)])
+            self._told[storage] = self._together([self._told.get(storage, NOTHING), fed])
+            if fed.parts:
+                check_parts(self._told.values())
+            if self._decides == "launch" or (self._decides == "data" and self._chooses(fed)):
+                ask(self._map_of(storage))
+
+    def _chooses(self, fed: Fed) -> bool:
+        """Whether a kernel was given what says which elements stay, and some of all other data."""
+        return fed.whole.union(fed.parts) >= self.data and self._holds(fed, self._choosing)
+
+    def freed(self, storage: int) -> None:
+        """Forget a storage."""
+        self._told.pop(storage, None)
+        self.origins.freed(storage)
+
+    def enough(self, storage: int) -> bool:
+        """Whether what the host reads of a storage, some elements of it, was computed from what decides on it."""
+        sought = [] if self._read else self._sought
+        self._read = True
+        fed = self.given(storage)
+        return self._holds(fed, sought) if sought else not self.data or bool(fed.whole)
+
+    def stays(self, storage: int, extent: Extent) -> bool:
+        """Whether each byte of a tensor that is an argument's may stay: a kernel was asked, and it is where it was."""
+        by = self._map_of(storage)
+        return asked(codes(by, *extent)) and self.origins.stay(storage, by, extent)

@@ -125,7 +125,7 @@ class Machine:
             mode = {**mode, "elements": [(bases[storage], width) for storage, width in elements]}
         for name in ("sought", "choosing", "kept"):
             entries = [
-                (bases[storage], sizes[storage], (at * width, width, tuple(size), tuple(stride)))
+                (bases[storage], (at * width, width, tuple(size), tuple(stride)))
                 for storage, at, size, stride, width in mode.get(name) or () if sizes[storage]
             ]  # fmt: skip
             mode = {**mode, name: entries}

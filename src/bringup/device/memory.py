@@ -43,10 +43,6 @@ class Block:
     """Whether the host, or a copy of what an input holds, has put something there."""
     data: bool = False
     """Whether it is an input that holds data of the call."""
-    beside: Map | None = field(default=None, repr=False)
-    """bool[nbytes] of an input that may be read as a whole: which of its bytes are of no element of the call's."""
-    fed: Any = None
-    """What kernels and copies brought to it, as `feeding.Fed`."""
     real: Any = None
     """What the engine keeps of it."""
 
@@ -133,7 +129,6 @@ class Memory:
     def _end(self, block: Block) -> None:
         self.engine.release(block)
         block.freed, block.real, block.written_by = True, None, np.zeros(0, np.uint8)
-        block.fed = None
         if block.nbytes >= space.PAGE:
             self.live -= block.nbytes
         else:

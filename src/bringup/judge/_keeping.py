@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from torch.utils import _pytree as pytree
 
+from bringup.device.feeding import Decides
 from bringup.operators import Keeps
 
 # By which argument a call says that it writes running statistics, and the default of that; "" for those that always do.
@@ -27,7 +28,6 @@ _ALWAYS = dict.fromkeys(
 )  # fmt: skip
 _SAID = {**_TRAINING, **_STATISTICS, **_ALWAYS}
 _PLACE = 5  # of that argument, in all of them
-Decides = Literal["data", "launch"]
 DECIDES: Mapping[Keeps, Decides] = {"elements": "data", "arguments": "launch"}
 """What a kernel must have been given that finds out what stays: all data of the call, or the memory alone."""
 

@@ -6,28 +6,16 @@ the steps of a tape (`_steps`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from bringup.device.feeding import (
-    NOTHING,
-    Fed,
-    ask,
-    asked,
-    check_parts,
-    holds,
-    holds_all,
-    made,
-    made_beside,
-    together,
-    with_own,
-)
+from bringup.device.feeding import Feeding
 from bringup.device.memory import WRITER, Map, all_written, codes
-from bringup.device.origins import Origins
 from bringup.device.regions import ALIGNED
 from bringup.device.wire import Malformed
 from bringup.library._trace import Trace, first_codes
@@ -119,20 +107,8 @@ class Room:
         }  # fmt: skip
         self.data = frozenset(data)
         """Regions of arguments that may be read."""
-        self.fed: dict[int, Fed] = {}
-        """By region: what kernels and copies have brought there."""
-        self.decides: Literal["data", "launch"] | None = None
-        """What a kernel must have been given that finds out what stays: all data of the call, or the memory alone."""
-        self.feeds = False
-        """Whether it counts what kernels were given: where some of an argument may stay, or the host may read."""
-        self.origins = Origins(())
-        """Where the arguments' bytes are."""
-        self.choosing: Sequence[View] = ()
-        """Tensors that say which elements stay, where some do."""
-        self.sought: Sequence[View] = ()
-        """Tensors on which the number hangs that is read first."""
-        self.reads = 0
-        """How many tensors with elements the host has read."""
+        self.feeding: Feeding | None = None
+        """What kernels were given, where some of an argument may stay, or the host may read."""
         for number, region in enumerate(given):
             readable = shown[number] if number < len(shown) else None
             if trace is not None and number not in self.read_only and region.numel():
@@ -228,10 +204,10 @@ class Room:
         """It needs a region no more."""
         self.regions[number] = None
         self._shown.pop(number, None)
-        self.fed.pop(number, None)
         if self.trace is not None:
             self.trace.freed(number)
-            self.origins.freed(number)
+        if self.feeding is not None:
+            self.feeding.freed(number)
 
     def launched(self, number: int) -> None:
         """A kernel may have written a region."""
@@ -252,67 +228,23 @@ class Room:
 
     def feed(self, told: Sequence[tuple[int, Sequence[int]]]) -> None:
         """A kernel has run; `told`: regions that it may have written, each with those on which that may hang."""
-        if not self.feeds:
-            return
-        before = {number: self.brought(number) for one, others in told for number in (one, *others)}
-        for number, others in told:
-            if number in self.read_only:  # what no kernel may write hangs on nothing that one was given
-                continue
-            fed = together([before[number], *(before[other] for other in others)], self._covers)
-            self.fed[number] = together([self.fed.get(number, NOTHING), fed], self._covers)
-            if fed.parts:
-                self._check_parts()
-            knows = self.decides == "launch" or (
-                self.decides == "data" and fed.whole.union(fed.parts) >= self.data and self._holds(fed, self.choosing)
-            )
-            if knows and number in self._shown:
-                ask(self._shown[number][0])
+        if self.feeding is not None:
+            with _refused():
+                self.feeding.launched([one for one in told if one[0] not in self.read_only])
 
-    def _check_parts(self) -> None:
-        try:
-            check_parts(self.fed.values())
-        except Malformed as error:
-            raise GuestFailed(str(error)) from None
-
-    def brought(self, number: int) -> Fed:
-        """What a kernel is given with a region: what lies there, and what those have been given that wrote there."""
-        own = number if number in self.data else None
-        if self.trace is None or self.origins.unknown:  # nobody keeps who wrote what: copies do this call's work
-            fed = self.fed.get(number, NOTHING)
-            return fed if own is None else Fed(fed.whole | {own}, fed.parts)
-        fed = self.fed.get(number, NOTHING)
-        if not fed and not self.origins.touched(number):
-            return NOTHING if own is None else Fed(frozenset({own}))
-        by = self.codes_of(number)
-        there = Fed(frozenset(), with_own(self.origins.parts(number, by), own, by))
-        return together([there, fed if made(by) else NOTHING], self._covers)
-
-    def _covers(self, number: int, part: Map) -> bool:
-        return holds_all(self.codes_of(number), part)
-
-    def asked(self, what: View) -> bool:
-        """Whether a kernel was given what decides on each byte of a tensor that is an argument's, and it lies there."""
-        if self.decides is None:
-            return True
-        by = self.codes_of(what.region)
-        return self.origins.stay(what.region, by, what.bytes()) and asked(codes(by, *what.bytes()))
+    def stays(self, what: View) -> bool:
+        """Whether each byte of a tensor that is an argument's may be left, as far as kernels were asked."""
+        return self.feeding is None or self.feeding.stays(what.region, what.bytes())
 
     def enough(self, what: View) -> bool:
         """Whether what is read of a region was computed from what decides on it."""
-        if not self.feeds or 0 in what.size:
-            return True
-        fed = self.brought(what.region)
-        sought = [one for one in self.sought if one.region in self.data and not self.reads]
-        return self._holds(fed, sought) if sought else not self.data or bool(fed.whole)
-
-    def _holds(self, fed: Fed, tensors: Iterable[View]) -> bool:
-        return all(
-            holds(fed, one.region, self.codes_of(one.region), one.bytes()) for one in tensors if one.region in self.data
-        )
+        return self.feeding is None or 0 in what.size or self.feeding.enough(what.region)
 
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""
-        self._bring(source, target)
+        if self.feeding is not None:
+            with _refused():
+                self.feeding.copied(source.region, source.bytes(), target.region, target.bytes())
         before, after = self.buffer(source.region), self.buffer(target.region)
         assert before is not None
         assert after is not None
@@ -332,23 +264,16 @@ class Room:
             codes(mine, *target.bytes())[...] = np.where(written, LAUNCHED, 0)
         self.launched(target.region)
 
-    def _bring(self, source: View, target: View) -> None:
-        if 0 in source.size or not self.feeds:
-            return
-        if self.trace is None or self.origins.unknown:
-            found = [self.brought(source.region), self.fed.get(target.region, NOTHING)]
-        else:
-            by, mine = self.codes_of(source.region), self.codes_of(target.region)
-            try:
-                self.origins.copied(source.region, by, source.bytes(), target.region, len(mine), target.bytes())
-            except Malformed as error:
-                raise GuestFailed(f"its copies: {error}") from None
-            found = [self.fed.get(source.region, NOTHING)] if made(codes(by, *source.bytes())) else []
-            found += [self.fed.get(target.region, NOTHING)] if made_beside(mine, target.bytes()) else []
-        self.fed[target.region] = together(found, self._covers)
-
     def uploaded(self, target: View) -> None:
         """The host has written a tensor."""
         if target.region in self._shown:
             codes(self._shown[target.region][0], *target.bytes())[...] = LAUNCHED if self.trace is None else UPLOADED
             self.launched(target.region)
+
+
+@contextlib.contextmanager
+def _refused() -> Iterator[None]:
+    try:
+        yield
+    except Malformed as error:
+        raise GuestFailed(str(error)) from None

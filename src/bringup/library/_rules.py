@@ -68,7 +68,7 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
 
     def found(view: View, held: str) -> Result:
         cast = view.dtype not in dtypes
-        return Result(view, held, kept(keeps, empty or room.asked(view), result=True, cast=cast))
+        return Result(view, held, kept(keeps, empty or room.stays(view), result=True, cast=cast))
 
     own = {view for place, view in given.items() if id(call.tensors[place]) in written}
     asked = []
@@ -83,7 +83,7 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
         if given.get(place) != view:  # an argument that was resized, or lies elsewhere, is a result like any other
             asked.append(found(view, UNWRITTEN))
         elif id(call.tensors[place]) in written:
-            asked.append(found(view, kept(keeps, empty or room.asked(view), result=False, cast=False)))
+            asked.append(found(view, kept(keeps, empty or room.stays(view), result=False, cast=False)))
     # Of what the call may not write nothing is followed: it is as it was.
     asked = [one for one in asked if room.follows(one.view.region) or one.held == UNWRITTEN]
     if odd := trace.odd(asked, room.codes_of):

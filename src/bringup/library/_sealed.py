@@ -18,13 +18,14 @@ import struct
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bringup.device.origins import Origins
+from bringup.device.feeding import Decides, Feeding
+from bringup.device.origins import Extent, Origins
 from bringup.device.reach import filled, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
@@ -39,7 +40,7 @@ from bringup.library._clock import Clock
 from bringup.library._hosted import hosted, widened
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, drawn, successors
 from bringup.library._recording import Kernels, Recorder
-from bringup.library._room import Room
+from bringup.library._room import Room, View
 from bringup.library._sealed_call import Call, Template
 from bringup.library._steps import weight
 from bringup.library._study import NOW, SOON, Study
@@ -291,15 +292,9 @@ class SealedWrapper:
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.reads_arguments = self._reads.arguments
         keeps = keeps_in_call(rule.keeps, self._overload, *call.given)
-        room.decides = DECIDES.get(keeps)
-        sought = self._sought(call.given)
-        room.sought = call.views_of(() if sought is None else sought.by)
-        room.feeds = room.decides is not None or self._reads.nbytes > 0
-        first = call.kept() if room.decides == "data" else None
-        if room.decides == "data":
-            room.choosing = call.views_of(deciding(call.operands()))
-        sizes = enumerate(region.numel() for region in call.regions)
-        room.origins = Origins(sizes, None if first is None else (first.region, first.bytes()))
+        decides = DECIDES.get(keeps) if trace is not None else None
+        if decides is not None or self._reads.nbytes > 0:
+            room.feeding = self._feeding(call, room, decides)
         room.seed = seed
         moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
 
@@ -331,6 +326,25 @@ class SealedWrapper:
             self._keep(call, tape)
             self._store.keep(call.key, tape)
         return result
+
+    def _feeding(self, call: Call, room: Room, decides: Decides | None) -> Feeding:
+        """What is known of a call before it is done."""
+
+        def told(views: Iterable[View]) -> list[tuple[int, Extent]]:
+            return [(view.region, view.bytes()) for view in views]
+
+        sought = self._sought(call.given)
+        first = call.kept() if decides == "data" else None
+        sizes = enumerate(region.numel() for region in call.regions)
+        return Feeding(
+            room.codes_of,
+            room.data,
+            Origins(sizes, None if first is None else (first.region, first.bytes())),
+            decides=decides,
+            choosing=told(call.views_of(deciding(call.operands()))) if decides == "data" else (),
+            sought=told(call.views_of(() if sought is None else sought.by)),
+            followed=room.trace is not None,
+        )
 
     def _settled(self, call: Call, tapes: Sequence[Tape]) -> bool:
         """Whether nothing but whether all is written is to be asked of a call, since the rest was, of the first one."""

@@ -79,7 +79,6 @@ def read(what: View, regions: Room) -> bytes:
         raise GuestFailed(UNREADABLE)
     if not regions.enough(what):
         raise GuestFailed(UNFED)
-    regions.reads += 0 not in what.size
     found = bytes_of(what.on(regions))
     if what.dtype is torch.bool and max(found, default=0) > 1:
         raise GuestFailed(f"it reads a truth value that is {max(found)}, neither 0 nor 1")
