@@ -42,14 +42,13 @@ def commutative(block: Block) -> bool:
     n = len(block.args) // 2
     returns = block.ops[-1].operands
     for position, value in enumerate(returns):
-        pair = (block.args[position], block.args[position + n])
+        pair = {block.args[position], block.args[position + n]}
         op = value.op
         if op is None:
             return False
-        plain = op.name in _COMMUTATIVE and set(op.operands) == set(pair)
-        if not plain and not (
-            op.name == "arith.select" and set(op.operands[1:]) == set(pair) and _chooses(op, block, position)
-        ):
+        plain = op.name in _COMMUTATIVE and set(op.operands) == pair
+        chosen = op.name == "arith.select" and set(op.operands[1:]) == pair and _chooses(op, block, position)
+        if not plain and not chosen:
             return False
     return True
 
@@ -61,12 +60,13 @@ def _chooses(select: Op, block: Block, position: int) -> bool:
     if {"s", "u"} <= asked:  # two orders of one pair
         return False
     first = select.operands[1] is block.args[position]  # taken where the condition holds
-    pairs = {block.args.index(value) % n for op in block.ops for value in op.operands if value in block.args[: 2 * n]
-             if op.name in ("arith.cmpi", "arith.cmpf")}  # fmt: skip
+    compared = [op for op in block.ops if op.name in ("arith.cmpi", "arith.cmpf")]
+    pairs = {block.args.index(value) % n for op in compared for value in op.operands if value in block.args}
     if len(pairs) > MOST_COMPARED or len(block.ops) > MOST_CHOOSING:
         return False
-    for chosen in itertools.product((-1, 0, 1), repeat=len(pairs | {position})):
-        ordered = dict(zip(sorted(pairs | {position}), chosen, strict=True))
+    pairs.add(position)
+    for chosen in itertools.product((-1, 0, 1), repeat=len(pairs)):
+        ordered = dict(zip(sorted(pairs), chosen, strict=True))
         orders = [ordered.get(pair, 0) for pair in range(n)]
         here, there = (_holds(select.operands[0], block, [sign * order for order in orders], {}) for sign in (1, -1))
         if here is None or there is None:
