@@ -11,7 +11,7 @@ from bringup.dialect import Dialect
 from bringup.errors import BringupError, ConfigError, PluginError
 from bringup.registry import Registry
 
-FACTS = "facts 4"  # what is kept of a kernel beside its binary: another number where that changes
+FACTS = "facts 5"  # what is kept of a kernel beside its binary: another number where that changes
 
 
 @runtime_checkable

@@ -32,6 +32,7 @@ _CONSTANT = re.compile(r"\b(?:arith\.constant|llvm\.mlir\.constant)\b")
 _TABLE = re.compile(r"\bdense(?:<[\[\"]|_resource<)[^>]*>\s*:\s*(?:tensor|vector)<((?:\d+x)+)")
 _RANGE_START = re.compile(r"\btt\.make_range\b[^}]*\bstart = (?!0\b)")
 _CASE = re.compile(r"\bcase -?\d|-?\d+: \^bb")
+_BLOCKS = re.compile(r"\btt\.(?:make_tensor_ptr|make_tensor_descriptor|descriptor_)")
 _ASSEMBLY = re.compile(r'inline_asm\s+"((?:[^"\\]|\\.)*)"|\basm_string = "((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\[0-9A-F]{2}")
 _NUMBER = re.compile(r"(?<![\w$%.])(?:0[xXfFdD][0-9a-fA-F]+|\d[\d.]*)")
@@ -121,19 +122,37 @@ def facts_of(module: Any) -> dict[str, Any]:
         # What its author has chosen is counted on what MLIR has read: another lexer may take other parts for comments.
         "canonical": module.str_nodebug(),
         "recast": recast(module.str_nodebug()),
-        "flows": _flows(module.str_nodebug()),
+        "flows": flows_of(module.str_nodebug()),
     }
 
 
-def _flows(text: str) -> list[list[Any]] | None:
+def flows_of(text: str) -> list[list[Any]] | None:
     """Through which arguments a kernel may store, and on the memory of which others that may hang, by position.
 
     None where the text has operations that nobody here reads: then on all, through all.
     """
+    if _BLOCKS.search(text):
+        text = _by_pointers(text)
     try:
         return [[place, sorted(others)] for place, others in flows(parse(text)).items()]
     except (ParseError, RecursionError):
         return None
+
+
+def _by_pointers(text: str) -> str:
+    """A text whose block pointers and descriptors are pointers, by Triton's own passes; as it is where these fail."""
+    from triton._C.libtriton import ir, passes
+
+    module = verified(text)
+    manager = ir.pass_manager(module.context)
+    passes.common.add_inliner(manager)
+    passes.ttir.add_rewrite_tensor_pointer(manager)
+    passes.ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
+    try:
+        manager.run(module, "pointers")
+    except RuntimeError:
+        return text
+    return str(module.str_nodebug())
 
 
 def recast(text: str) -> bool:
