@@ -15,7 +15,7 @@ from library_testkit import dense, make_library
 
 import bringup
 from bringup.library._numbers import PROVED
-from bringup.library._sealed import Sealer
+from bringup.library._sealer import Sealer
 from bringup.library.errors import KernelFailed
 
 

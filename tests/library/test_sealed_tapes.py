@@ -12,7 +12,7 @@ from library_testkit import dense, make_library
 
 import bringup
 from bringup.library import _tape_store
-from bringup.library.enabling import Enabled
+from bringup.library.enabled import Enabled
 from bringup.library.errors import KernelFailed
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -110,7 +110,7 @@ def test_where_nothing_can_be_kept_is_told_once(disk: Path) -> None:
 def test_who_waits_long_is_told_why(
     disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bringup.library._sealed.TOLD_AFTER", 0.01)
+    monkeypatch.setattr("bringup.library._sealer.TOLD_AFTER", 0.01)
     use(disk, 1, 2, 3)
     said = capsys.readouterr().err
     assert said.count("first calls of kernels have taken") == 1

@@ -17,7 +17,7 @@ from library_testkit import make_library
 import bringup
 from bringup.judge._rehearsal import of_small_sizes
 from bringup.library import _witness
-from bringup.library._sealed import _sealers
+from bringup.library._sealer import SEALERS
 from bringup.library.errors import KernelFailed
 
 # Right but in calls that ODD tells from others.
@@ -214,7 +214,7 @@ def test_a_witness_that_dies_is_replaced(tmp_path: Path) -> None:
 
 
 def _guests() -> list[Any]:
-    (sealer,) = [one for one in _sealers if one.caller._spawners]
+    (sealer,) = [one for one in SEALERS if one.caller._spawners]
     return [witness._session for witness in sealer.witnesses._kept.values()]
 
 

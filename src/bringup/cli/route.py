@@ -28,7 +28,8 @@ def route(
     """Say which kernel serves a call, and why. Exit code 1 when nothing serves one of them."""
     from bringup.cli._library import open_library
     from bringup.library import routing, schemas
-    from bringup.library.enabling import device_of, plain_name
+    from bringup.library.enabled import plain_name
+    from bringup.library.enabling import device_of
 
     opened = open_library(library)
     where = device_of(device, opened)

@@ -18,7 +18,8 @@ import torch
 from bringup.coverage._trace import BuiltinTrace, registered
 from bringup.errors import ConfigError
 from bringup.library import NotEnabled, NotServed
-from bringup.library.enabling import CHECKED, SEALED, active, device_of, enable, plain_name
+from bringup.library.enabled import plain_name
+from bringup.library.enabling import CHECKED, SEALED, active, device_of, enable
 from bringup.library.folder import Library
 
 # How PyTorch and the device name an operator that has no kernel there.

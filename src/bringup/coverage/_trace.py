@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bringup.library.enabling import plain_name
+from bringup.library.enabled import plain_name
 from bringup.library.routing import DEVICE_OWN
 
 

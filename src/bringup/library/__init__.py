@@ -19,7 +19,7 @@ _LAZY = {
     "When": "_index",
     "parse_when": "_index",
     "Library": "folder",
-    "Enabled": "enabling",
+    "Enabled": "enabled",
     "enable": "enabling",
     "Route": "routing",
     "KernelFailed": "errors",
@@ -31,7 +31,8 @@ _LAZY = {
 
 if TYPE_CHECKING:
     from bringup.library._index import Entry, Judged, When, parse_when
-    from bringup.library.enabling import Enabled, enable
+    from bringup.library.enabled import Enabled
+    from bringup.library.enabling import enable
     from bringup.library.errors import KernelFailed, LibraryError, NotEnabled, NotServed, WrongDevice
     from bringup.library.folder import Library
     from bringup.library.routing import Route

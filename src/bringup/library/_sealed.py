@@ -13,12 +13,8 @@ import ast
 import contextlib
 import functools
 import inspect
-import os
 import struct
-import sys
-import time
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,159 +28,27 @@ from bringup.device.wire import Malformed
 from bringup.judge._keeping import DECIDES, deciding, keeps_in_call
 from bringup.judge._must_read import UNDECIDED, Sought, must_read
 from bringup.judge._processes import JudgeFault
-from bringup.judge.calling import Caller, CallFailed
+from bringup.judge.calling import CallFailed
 from bringup.judge.readings import Readings
 from bringup.library import _rules
 from bringup.library._call import tensors_in
-from bringup.library._clock import Clock
 from bringup.library._hosted import hosted, widened
 from bringup.library._numbers import PROVED, TAUGHT, Number, Pattern, Taught, agreement, drawn, successors
-from bringup.library._recording import Kernels, Recorder
 from bringup.library._room import Room, View
 from bringup.library._sealed_call import Call, Template
+from bringup.library._sealer import Reads, Sealer
 from bringup.library._steps import weight
-from bringup.library._study import NOW, SOON, Study
-from bringup.library._tape_store import TapeStore, file_of, tapes_folder, tidy
-from bringup.library._tapes import Begun, Tape, go_on, weight_of
+from bringup.library._study import NOW, SOON
+from bringup.library._tapes import Tape, go_on, weight_of
 from bringup.library._trace import Trace
-from bringup.library._witness import Contradicted, Witnesses
+from bringup.library._witness import Contradicted
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
-from bringup.targets import get_target
 
 if TYPE_CHECKING:
     from bringup.judge import in_use
 
-LOOK_SECONDS = 15.0  # that a guest may take for a call that nobody waits for
-TOLD_AFTER = 5.0  # seconds of waiting for guests, once a program
 KEPT, MOST_WEIGHT = 4096, 1 << 18  # tapes of one kernel, and `weight` of all their steps; beyond all are forgotten
-READ_BYTES = 16  # a size or a flag, with room for a second one
-READS_ARGUMENTS = ("_local_scalar_dense", "item")  # to read is what these do
-MOST_MESSAGE = 2000  # characters of a refusal
-LEFT_TO_PYTORCH = "work left to PyTorch"  # how a guest's device begins what it says of an operator that it has not
-
-_REFUSALS: dict[str, type[Exception]] = {
-    kind.__name__: kind for kind in (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
-}
-
-
-class Sealer:
-    """The guests of one enabled library, and what is kept of what they did."""
-
-    def __init__(self, target: str, *, strict: bool = False) -> None:
-        """`target`: `vpe:PROFILE`; `strict`: no number is left open. Processes start with the first call."""
-        self._target = target
-        self.caller, self.strict = Caller(target), strict
-        self.asked = self.repeated = 0
-        """How many calls a guest was asked for, and how many a kept tape did."""
-        self.foretold = 0
-        """How many of these had numbers that no call had before: a pattern has foretold them, and a guest agreed."""
-        self.study = Study()
-        self.kernels = Kernels(self.caller)
-        self.clock = Clock(self.caller.device)
-        self.witnesses = Witnesses(self.caller, self.kernels)
-        self._tidied = self._told = False
-        self._waited = 0.0
-        _sealers.add(self)
-
-    @functools.cached_property
-    def copies_count(self) -> bool:
-        """Whether copies alone may make a result on this chip."""
-        return get_target(self._target).dialect().copies == "move"
-
-    def close(self) -> None:
-        """End the processes; tapes stay."""
-        self.study.close()
-        self.witnesses.close()
-        self.clock.close()
-        self.caller.close()
-
-    def store(self, source: str, overload: str) -> TapeStore:
-        """The tapes of a kernel that other processes have left."""
-        caller = self.caller
-        return TapeStore(file_of(source, overload, caller.target, caller.toolchain), self.kernels.kept)
-
-    def wrapper(self, source: str, schema: Schema) -> SealedWrapper:
-        """What stands for the `wrapper` of a module, which an overload's calls go to."""
-        return SealedWrapper(self, source, schema)
-
-    def record(
-        self, source: str, call: Call, room: Room, reads: _Reads, begun: Begun | None, rules: Callable[[Tape], None]
-    ) -> Tape:
-        """Have a guest make a call in this room, of which a part may be done; returns its tape.
-
-        Nothing is done, but what was read before, of a call for which `rules` raises. Raises GuestFailed, also where
-        another guest makes it otherwise; CallFailed, and what is refused.
-        """
-        self.asked += 1
-        if not self._tidied:
-            self._tidied = True
-            self.study.want(SOON, tidy)
-        began = time.monotonic()
-        request = call.template.request(call.numbers)
-        recorder = Recorder(
-            request["sizes"], request["bases"], room, self.kernels, reads.nbytes, reads.arguments, begun,
-            clock=self.clock,
-        )  # fmt: skip
-        try:
-            tape = self._recorded(source, request, recorder)
-        finally:
-            recorder.close()
-        tape = self.witnesses.agreed(source, request, tape)
-        rules(tape)
-        recorder.finish(tape)  # not before: what no witness agrees with, or no rule allows, does nothing
-        self._waited += time.monotonic() - began
-        if self._waited > TOLD_AFTER and not self._told:
-            self._told = True
-            print(
-                f"bringup: {self.asked} first calls of kernels have taken {self._waited:.0f} s in guests by now; what "
-                f"they did is kept in {tapes_folder()} for later processes, too (BRINGUP_SEALED=0 does without guests)",
-                file=sys.stderr,
-            )
-        return tape
-
-    def rehearse(self, source: str, template: Template, numbers: Sequence[Number]) -> Tape:
-        """Return the tape of a call that is not made, with other numbers than calls had; its witness agrees.
-
-        Raises GuestFailed, CallFailed, what is refused.
-        """
-        request = template.request(numbers)
-        recorder = Recorder(request["sizes"], request["bases"], None, self.kernels)
-        tape = self._recorded(source, request, recorder, LOOK_SECONDS)
-        return self.witnesses.agreed(source, request, tape)
-
-    def _recorded(self, source: str, request: dict[str, Any], recorder: Recorder, seconds: float | None = None) -> Tape:
-        reply = self.caller.call(source, request, recorder, seconds)
-        if "error" in reply and not recorder.error:
-            raise _raised(reply)
-        if "result" not in reply:
-            raise GuestFailed(recorder.error or str(reply.get("unencodable") or reply.get("error")))
-        return recorder.tape(reply, [request["args"], request["kwargs"]])
-
-
-_sealers: weakref.WeakSet[Sealer] = weakref.WeakSet()
-
-
-def _in_child() -> None:
-    for sealer in _sealers:
-        sealer.caller.forget()
-        sealer.clock = Clock(sealer.caller.device)
-        sealer.study = Study()
-        sealer.witnesses = Witnesses(sealer.caller, sealer.kernels)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
-
-
-def _raised(reply: dict[str, Any]) -> Exception:
-    """The error that a wrapper has raised: a refusal of the call's arguments, or a failure."""
-    text = str(reply.get("message", reply["error"]))[:MOST_MESSAGE]
-    name, family = str(reply.get("raised", "")), str(reply.get("family", ""))
-    kind = _REFUSALS.get(name) or _REFUSALS.get(family)
-    if kind is not None and reply.get("own") is True and not text.startswith(LEFT_TO_PYTORCH):
-        return kind(text)
-    return GuestFailed(f"{name or 'the module cannot be loaded'}: {text}")
 
 
 @contextlib.contextmanager
@@ -194,21 +58,6 @@ def _sensible() -> Iterator[None]:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Malformed) as error:
         raise GuestFailed(f"its answer makes no sense: {error}") from None
-
-
-@dataclass(frozen=True)
-class _Reads:
-    """What a wrapper may read, as in the judge: numbers that its kernels have computed and a result's size hangs on."""
-
-    nbytes: int
-    arguments: bool
-
-    @classmethod
-    def of(cls, schema: Schema) -> _Reads:
-        """By ATen's own tags."""
-        tags = operator(schema.name).tags
-        dynamic = torch.Tag.dynamic_output_shape in tags or torch.Tag.data_dependent_output in tags
-        return cls(READ_BYTES if dynamic else 0, schema.name.partition(".")[0] in READS_ARGUMENTS)
 
 
 @dataclass
@@ -252,7 +101,7 @@ class SealedWrapper:
         self._learned: dict[Any, _Learned] = {}  # by kind
         self._agreed: dict[Any, None] = {}  # foretold calls for which a guest has been asked
         self._readings = Readings()
-        self._reads = _Reads.of(schema)
+        self._reads = Reads.of(schema)
         self._beyond = reaches_beyond(schema.name)
         self._filled = filled(schema.name)
         self._outs = {p.name for p in given if p.written and p.keyword_only}

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from bringup.library import NotServed, schemas
-from bringup.library.enabling import Enabled, active, enable, entries_of
+from bringup.library.enabled import Enabled, entries_of
+from bringup.library.enabling import active, enable
 from bringup.library.folder import Library
 from bringup.models import comparing
 from bringup.models.recipe import Recipe
