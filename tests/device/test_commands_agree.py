@@ -24,7 +24,8 @@ from bringup import vpe
 from bringup.device import space
 from bringup.device.wire import ADDRESS, ALLOCATION, Command, Descriptor
 from bringup.library._clock import Clock
-from bringup.library._recording import Kernels, Recorder
+from bringup.library._compiled import Kernels
+from bringup.library._recording import Recorder
 from bringup.library._room import Room
 from bringup.library._tapes import bytes_of
 from bringup.library.errors import GuestFailed

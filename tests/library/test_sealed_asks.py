@@ -15,7 +15,8 @@ import bringup
 from bringup.device import space
 from bringup.device.wire import HEAD, Command, Descriptor
 from bringup.judge.calling import _Stream
-from bringup.library._recording import Kernels, Recorder
+from bringup.library._compiled import Kernels
+from bringup.library._recording import Recorder
 from bringup.library._room import Room
 from bringup.vpe import device, memory
 from bringup.vpe.device import tensors

@@ -6,11 +6,9 @@ then on nothing is done any more.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +23,10 @@ from bringup.device.checks import (
     unpack_copy,
     unpack_upload,
 )
-from bringup.device.choices import Said
 from bringup.device.elements import Elements, pointed_bytes
-from bringup.device.engine import FENCE, Call, Engine, Fault, Kernel
+from bringup.device.engine import FENCE, Call, Engine, Fault
 from bringup.device.feeding import Feeding, asked
+from bringup.device.launchers import Launcher, Texts
 from bringup.device.lineage import PLAIN, Lineage, carried
 from bringup.device.memory import (
     WRITER,
@@ -62,7 +60,6 @@ NEW_BYTES, SAID_BYTES = 8, 1  # of an argument of a launch: new to the call, or 
 WORD_BYTES = 8  # of a number among the arguments of a launch
 CONSTANT_BYTES = 8  # a number in a kernel's text counts as much
 MOST_PRINTED = 1 << 16
-MOST_TEXTS = 1 << 12  # rows of kernels of which it is remembered what their texts say
 MOST_RESULTS = 1 << 30  # bytes of all outputs, repeated elements counted
 _BROUGHT = (
     "the wrapper reads memory into which the host, or a copy of an argument, has put something; what is read lies in a "
@@ -73,54 +70,6 @@ UNFED = (
     "tensors of the call on which a size or a truth value hangs, or copies of the whole of them"
 )
 _NO_ELEMENT = "which is no element of what it may write; what lies between the elements of a view is the caller's"
-
-
-@dataclass(frozen=True)
-class Launcher:
-    """A kernel as one guest launches it."""
-
-    text: dict[str, Any]
-    """What the compiler saw: text, source, options."""
-    kernel: Kernel
-    loaded: Any
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    constants: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """Of its function."""
-        return self.kernel.name
-
-    @functools.cached_property
-    def digest(self) -> str:
-        """SHA-256 of what the compiler saw."""
-        return frames.digest(self.text)
-
-
-class Texts:
-    """What the texts of one call's kernels say beside constants; known where another call had the same kernels."""
-
-    known: ClassVar[dict[tuple[str, ...], int]] = {}  # bits of the latest of these texts
-
-    def __init__(self) -> None:
-        self._digests: tuple[str, ...] = ()
-        self._left: list[str] = []  # texts that nobody has looked at in this call
-        self._said = Said()
-        self._bits = 0
-
-    def add(self, digest: str, text: str) -> int:
-        """Return the bytes that one more kernel says."""
-        self._digests = (*self._digests, digest)
-        self._left.append(text)
-        if self._digests not in self.known:
-            if len(self.known) >= MOST_TEXTS:
-                self.known.clear()
-            bits = [self._said.add(one) for one in self._left]
-            self._left.clear()
-            self.known[self._digests] = bits[-1]
-        before, self._bits = self._bits, self._bits + self.known[self._digests]
-        return self._bits // 8 - before // 8
 
 
 class Execution:

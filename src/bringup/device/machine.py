@@ -23,7 +23,8 @@ from bringup.device import frames
 from bringup.device.account import READS, STREAM, Broken
 from bringup.device.asked import FRESH, MOST_COMMANDS, MOST_QUEUED, MOST_TEXT, arguments_of, check_options, request_of
 from bringup.device.engine import FENCE, Engine, Fault, Kernel
-from bringup.device.execution import MOST_PRINTED, Execution, Launcher, noted
+from bringup.device.execution import MOST_PRINTED, Execution, noted
+from bringup.device.launchers import Launcher
 from bringup.device.memory import Memory
 from bringup.device.reach import marks_by_base
 from bringup.device.timing import (

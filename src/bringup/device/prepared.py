@@ -7,7 +7,8 @@ from typing import Any
 
 from bringup.device.checks import is_itself
 from bringup.device.engine import Call, Engine, Fault
-from bringup.device.execution import Execution, Launcher
+from bringup.device.execution import Execution
+from bringup.device.launchers import Launcher
 from bringup.device.machine import Machine
 from bringup.device.memory import Block, Memory
 from bringup.device.tape import Tape

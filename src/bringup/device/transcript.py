@@ -23,7 +23,7 @@ from bringup.device import space
 from bringup.device.wire import ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
 
 if TYPE_CHECKING:
-    from bringup.device.execution import Launcher
+    from bringup.device.launchers import Launcher
     from bringup.device.timing import Choice
 
 MOST_LINES = 1 << 11  # that are told one by one; of the rest there is a digest

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 
 from bringup.device import space
-from bringup.device.asked import FRESH, MOST_COMMANDS, MOST_QUEUED, MOST_TEXT, arguments_of, check_options, request_of
+from bringup.device.asked import MOST_COMMANDS, MOST_QUEUED, MOST_TEXT, arguments_of, check_options, request_of
 from bringup.device.checks import (
     block_behind,
     check_allocation,
@@ -29,97 +28,24 @@ from bringup.device.checks import (
     unpack_upload,
 )
 from bringup.device.elements import pointed_bytes
-from bringup.device.engine import Kernel
-from bringup.device.execution import CONSTANT_BYTES, Texts
+from bringup.device.execution import CONSTANT_BYTES
+from bringup.device.launchers import Texts
 from bringup.device.timing import MOST_MARKS, MOST_TRIALS, TOLD, Choice, Trials, fastest
 from bringup.device.wire import ADDRESS, ALLOCATION, LAUNCH, POINTER, Command, Descriptor, Malformed, unpack_descriptor
-from bringup.judge.calling import Answer, Caller
+from bringup.judge.calling import Answer
 from bringup.library._clock import Clock, Followed
+from bringup.library._compiled import Kernels
 from bringup.library._numbers import differing
 from bringup.library._room import Room, View
 from bringup.library._sealed_call import described
 from bringup.library._steps import WORD, Allocate, Alternative, Copy, Free, Launch, Step, Upload, untuned
 from bringup.library._tapes import UNREADABLE, Begun, Reading, Returned, Tape, plain, read
 from bringup.library.errors import GuestFailed
-from bringup.vpe import kernel as kernels
 from bringup.vpe import launch, state
 
-MOST_LOADED = 1024  # kernels that are kept beside those of kept tapes
-MOST_REFUSED = 64  # texts that the compiler has refused
 MOST_QUOTED = 32  # constants of a kernel that messages quote
 MOST_TRIED_SECONDS = 30.0  # that trials of a call take before nothing is measured any more
 LEAST_LIMIT, PER_BYTE = 4 << 30, 16  # bytes that a call may allocate: at least, and for each byte of its arguments
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A kernel that was compiled for this process's device."""
-
-    key: str
-    kernel: Any
-    facts: Kernel
-
-
-class Kernels:
-    """The compiled kernels of sealed wrappers, each loaded once."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-        self._lock = threading.Lock()
-        self._loaded: dict[str, Compiled] = {}  # the one that was wanted last at its end
-        self._refused: dict[str, dict[str, Any]] = {}  # which are not tried again: that may take minutes
-
-    def compiled(self, request: dict[str, Any], fresh: bool = False) -> Compiled | dict[str, Any]:
-        """Compile a text that a guest sends; what its answer says instead where the compiler refuses it.
-
-        `fresh`: anew, and for this one guest.
-        """
-        key = self._caller.key(request)
-        known = None if fresh else self._known(key)
-        if known is not None:
-            return known
-        if not fresh and (refused := self._refused.get(key)) is not None:
-            return refused
-        answer, binary = self._caller.compile({**request, FRESH: fresh})
-        if "log" in answer:
-            if not fresh:
-                with self._lock:
-                    self._refused[key] = answer
-                    while len(self._refused) > MOST_REFUSED:
-                        self._refused.pop(next(iter(self._refused)))
-            return answer
-        return self._made(key, answer, binary) if fresh else self._load(key, answer, binary)
-
-    def key(self, request: dict[str, Any]) -> str:
-        """By what a text is kept."""
-        return self._caller.key(request)
-
-    def kept(self, key: str) -> Compiled | None:
-        """A kernel that some process has compiled; None where it is gone."""
-        known = self._known(key)
-        if known is None and (found := self._caller.kept(key)) is not None:
-            known = self._load(key, *found)
-        return known
-
-    def _known(self, key: str) -> Compiled | None:
-        with self._lock:
-            found = self._loaded.pop(key, None)
-            if found is not None:
-                self._loaded[key] = found
-            return found
-
-    def _load(self, key: str, answer: dict[str, Any], binary: bytes) -> Compiled:
-        made = self._made(key, answer, binary)
-        with self._lock:
-            found = self._loaded.setdefault(key, made)  # another thread may have been faster; all have one
-            while len(self._loaded) > MOST_LOADED:
-                self._loaded.pop(next(iter(self._loaded)))
-            return found
-
-    @staticmethod
-    def _made(key: str, answer: dict[str, Any], binary: bytes) -> Compiled:
-        facts = Kernel(binary, str(answer["name"]), int(answer["shared"]), answer["facts"])
-        return Compiled(key, kernels.load(facts.name, facts.binary), facts)
 
 
 @dataclass(frozen=True)

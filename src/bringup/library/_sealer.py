@@ -15,8 +15,9 @@ import torch
 
 from bringup.judge.calling import Caller
 from bringup.library._clock import Clock
+from bringup.library._compiled import Kernels
 from bringup.library._numbers import Number
-from bringup.library._recording import Kernels, Recorder
+from bringup.library._recording import Recorder
 from bringup.library._room import Room
 from bringup.library._sealed_call import Call, Template
 from bringup.library._study import SOON, Study

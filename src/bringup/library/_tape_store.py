@@ -25,8 +25,8 @@ import torch
 
 import bringup
 from bringup.judge._kernels import sweep, user_cache
+from bringup.library._compiled import Compiled
 from bringup.library._numbers import Lane, Pattern
-from bringup.library._recording import Compiled
 from bringup.library._room import View
 from bringup.library._steps import WORD, Allocate, Alternative, Copy, Free, Launch, Step, Upload
 from bringup.library._tapes import Reading, Returned, Tape

@@ -21,8 +21,9 @@ from typing import Any
 from bringup.device import space
 from bringup.judge._rehearsal import Places, laid_out, of_other_sizes, of_small_sizes, of_usual_sizes
 from bringup.judge.calling import Caller, CallFailed, Session
+from bringup.library._compiled import Kernels
 from bringup.library._numbers import first_difference
-from bringup.library._recording import Kernels, Recorder
+from bringup.library._recording import Recorder
 from bringup.library._steps import Free
 from bringup.library._tapes import Tape
 from bringup.library.errors import GuestFailed
