@@ -291,6 +291,13 @@ def test_gather(axis, dtype):
     assert torch.equal(o, x.gather(axis, index.long()))
 
 
+def test_no_index_of_a_gather_is_negative():
+    """Of 256 bytes each names an element, as on a GPU: TTIR's integers have no sign."""
+    x, index, o = torch.randn(1, 256), torch.arange(255, -1, -1, dtype=torch.uint8).view(1, 256), torch.zeros(1, 256)
+    k_gather[(1,)](x, index, o, M=1, N=256, AXIS=1)
+    assert torch.equal(o, x.flip(1))
+
+
 @triton.jit
 def k_histogram(x, o, N: tl.constexpr, BINS: tl.constexpr):
     tl.store(o + tl.arange(0, BINS), tl.histogram(tl.load(x + tl.arange(0, N)), BINS))

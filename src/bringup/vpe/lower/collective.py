@@ -378,7 +378,7 @@ def gather(low: Lowering, op: Op) -> None:
         lanes, w = evaluation.lanes, evaluation.w
         position = lanes.splat(evaluation.value(where, index))
         if position.elem != "i64":
-            position = lanes.cast("sext", position, "i64")
+            position = lanes.cast("zext", position, "i64")  # as Triton's other back ends: no index is negative
         bad = lanes.icmp("uge", position, lanes.integer("i64", shape[axis]))
         any_bad = f.emit(f"bitcast <{w} x i1> {bad.name} to i{w}") if w > 1 else f.emit(f"zext i1 {bad.name} to i8")
         type_ = f"i{w}" if w > 1 else "i8"
