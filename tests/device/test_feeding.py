@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 from bringup.device import feeding
-from bringup.device.feeding import Fed, ask, asked, check_parts, holds, holds_all, made, made_beside, together, with_own
+from bringup.device.feeding import (
+    Fed,
+    Feeding,
+    ask,
+    asked,
+    check_parts,
+    holds,
+    holds_all,
+    made,
+    made_beside,
+    together,
+    with_own,
+)
+from bringup.device.origins import Origins
 from bringup.device.wire import Malformed
 from bringup.vpe.memory import ASKED, COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
@@ -78,3 +91,18 @@ def test_who_was_asked_about_what_stays() -> None:
     ask(by)
     assert by.tolist() == [INPUT | ASKED, INPUT | COPIED | ASKED, LAUNCHED, 0]
     assert asked(by)
+
+
+@pytest.mark.parametrize(("elements", "wanted"), [((8, 2), True), ((0, 2), True), ((4, 2), False), ((8, 1), False)])
+def test_of_two_arguments_in_one_storage_one_is_enough(elements: tuple[int, int], wanted: bool) -> None:
+    """Who reads a number more has had a kernel look at one tensor of the call, not at all that its storage holds."""
+    offset, count = elements
+    buffer, found = 8, 9  # other storages
+    codes = {DATA: argument(), buffer: np.zeros(4 * count, np.uint8), found: np.zeros(8, np.uint8)}
+    operands = [(DATA, (at, 4, (2,), (1,))) for at in (0, 8)] + [(DATA, (4, 4, (0,), (1,)))]
+    call = Feeding(codes.__getitem__, [DATA], Origins([(DATA, 16)]), operands=operands)
+    call.copied(DATA, (offset, 4, (count,), (1,)), buffer, (0, 4, (count,), (1,)))
+    codes[buffer][:] = INPUT | COPIED
+    call.launched([(found, [buffer])])
+    codes[found][:] = LAUNCHED
+    assert call.enough(found) is wanted

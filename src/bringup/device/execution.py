@@ -252,8 +252,8 @@ class Execution:
             lambda base: self.memory.at(base).written_by,
             {block.base for block in self.memory if block.data},
             Origins(inputs, kept),
-            decides=decides, choosing=mode.get("choosing", ()), sought=mode.get("sought", ()),
-            beside={base: marks == 0 for base, marks in (mode.get("held") or {}).items()},
+            decides=decides,
+            choosing=mode.get("choosing", ()), sought=mode.get("sought", ()), operands=mode.get("operands", ()),
         )  # fmt: skip
 
     def _told_by(

@@ -119,8 +119,8 @@ class Feeding:
 
     def __init__(
         self, map_of: Callable[[int], Map], data: Collection[int], origins: Origins, *, decides: Decides | None = None,
-        choosing: Iterable[tuple[int, Extent]] = (), sought: Iterable[tuple[int, Extent]] = (), followed: bool = True,
-        beside: Mapping[int, Map] | None = None,
+        choosing: Iterable[tuple[int, Extent]] = (), sought: Iterable[tuple[int, Extent]] = (),
+        operands: Iterable[tuple[int, Extent]] = (), followed: bool = True,
     ) -> None:  # fmt: skip
         """Nothing is done yet.
 
@@ -131,19 +131,19 @@ class Feeding:
             decides: what a kernel must have been given that finds out what stays; None where nothing may.
             choosing: tensors that say which elements stay, each with where it is in its storage.
             sought: tensors on which the number hangs that is read first.
+            operands: all tensors of the call that hold data, of which one must be known where another number is read.
             followed: whether it is kept who wrote which byte; else what was brought to a storage once stays there.
-            beside: of arguments that may be read as a whole, bool[bytes] that are of no element of the call's.
         """
         self._map_of, self.data, self.origins, self._decides = map_of, frozenset(data), origins, decides
-        self._choosing, self._sought = ([one for one in some if one[0] in self.data] for some in (choosing, sought))
+        self._choosing, self._sought, self._operands = (
+            [one for one in some if one[0] in self.data and 0 not in one[1][2]] for some in (choosing, sought, operands)
+        )
         self._followed = followed and not origins.unknown
-        self._beside = beside or {}
         self._told: dict[int, Fed] = {}  # by storage: what those were given that wrote there
         self._read = False
 
     def _covers(self, argument: int, part: Map) -> bool:
-        beside = self._beside.get(argument)
-        return holds_all(self._map_of(argument), part if beside is None else part | beside)
+        return holds_all(self._map_of(argument), part)
 
     def _together(self, feds: Iterable[Fed]) -> Fed:
         return together(feds, self._covers)
@@ -201,7 +201,9 @@ class Feeding:
         sought = [] if self._read else self._sought
         self._read = True
         fed = self.given(storage)
-        return self._holds(fed, sought) if sought else not self.data or bool(fed.whole)
+        if sought:
+            return self._holds(fed, sought)
+        return not self._operands or any(self._holds(fed, [one]) for one in self._operands)
 
     def stays(self, storage: int, extent: Extent) -> bool:
         """Whether each byte of a tensor that is an argument's may stay: a kernel was asked, and it is where it was."""

@@ -124,14 +124,12 @@ class Machine:
             mode = {**mode, "arguments": at_bases}
         if (elements := mode.get("elements")) is not None:
             mode = {**mode, "elements": [(bases[storage], width) for storage, width in elements]}
-        for name in ("sought", "choosing", "kept"):
+        for name in ("sought", "choosing", "operands", "kept"):
             entries = [
                 (bases[storage], (at * width, width, tuple(size), tuple(stride)))
                 for storage, at, size, stride, width in mode.get(name) or () if sizes[storage]
             ]  # fmt: skip
             mode = {**mode, name: entries}
-        if (held := mode.get("held")) is not None:
-            mode = {**mode, "held": marks_by_base(bases, sizes, held)}
         if (readable := mode.get("readable")) is not None:
             mode = {**mode, "marks": marks_by_base(bases, sizes, readable)}
         if (writable := mode.get("writable")) is not None:

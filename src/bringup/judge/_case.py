@@ -226,9 +226,9 @@ class CaseJudge(Comparison):
         by = {*map(id, deciding(given))}
         return [one for (_, tensor), one in zip(self.tensors, self.placed(), strict=True) if id(tensor) in by]
 
-    def kept(self) -> list[list[Any]]:
-        """The one of `placed` whose elements stay, where some do: the first operand."""
-        return [one for number, one in enumerate(self.placed()) if not self.is_out(number)][:1]
+    def operands(self) -> list[list[Any]]:
+        """Those of `placed` that are not there for a result; the elements of the first stay, where some do."""
+        return [one for number, one in enumerate(self.placed()) if not self.is_out(number)]
 
     @functools.cached_property
     def keeps(self) -> Keeps:

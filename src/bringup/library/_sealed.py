@@ -192,6 +192,7 @@ class SealedWrapper:
             decides=decides,
             choosing=told(call.views_of(deciding(call.operands()))) if decides == "data" else (),
             sought=told(call.views_of(() if sought is None else sought.by)),
+            operands=told(call.views_of(call.operands())),
             followed=room.trace is not None,
         )
 
