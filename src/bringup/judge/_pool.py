@@ -112,7 +112,8 @@ class JudgePool:
             return await self._run(assignment, progress, f"{operator.suite}:{operator.name}")
         except SlotLost as lost:
             # no candidate reaches that process: what ends it twice (no memory, say) is no verdict on any
-            return Verdict(kind="untested", summary=f"the judge's process was lost: {lost}")
+            summary = f"the judge's process was lost: {lost}"
+            return Verdict(kind="untested", summary=summary, environment=self._environment(job, operator))
 
     async def replay(self, job: ReplayJob) -> Replayed:
         """Run a tape; see `Judge.replay`."""

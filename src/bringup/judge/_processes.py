@@ -16,7 +16,7 @@ from typing import Any
 import bringup
 from bringup.device.frames import PREFIX, pack
 from bringup.errors import EnvironmentFault
-from bringup.judge._tidy import last_line, tidy
+from bringup.judge._tidy import last_line, short_path
 from bringup.judge._wire import Answer, Assignment
 from bringup.judge.job import Progress
 from bringup.judge.sandbox import ask
@@ -216,9 +216,9 @@ def last_said(log: str) -> str:
 
 
 # As Python's faulthandler writes it: what it was, and where the thread was that it befell.
-CRASH = re.compile(
-    r'^Fatal Python error: (.+)\n(?:[\s\S]*?^Current thread.*\n *File "(.+)", line (\d+) in (.+))?', re.M
-)
+CRASH = re.compile(r"^Fatal Python error: (.+)\n(?:[\s\S]*?^Current thread.*\n((?: *File .*\n?)*))?", re.M)
+CRASH_FRAME = re.compile(r' *File "(.+)", line (\d+) in (.+)')
+MOST_FRAMES = 8  # that are told, the innermost first: what crashes is often called without a frame of Python's own
 
 
 def log_size(log: str) -> int:
@@ -236,10 +236,11 @@ def crash_said(log: str, begin: int) -> str:
             text = file.read().decode(errors="replace")
     except OSError:
         return ""
-    found = CRASH.search(tidy(text))
+    found = CRASH.search(text)
     if found is None:
         return ""
-    return found[1] if found[2] is None else f"{found[1]} in {found[4]} ({found[2]}:{found[3]})"
+    frames = CRASH_FRAME.findall(found[2] or "")[:MOST_FRAMES]
+    return found[1] + ",".join(f" in {name} ({short_path(path)}:{line})" for path, line, name in frames)
 
 
 class SlotLost(Exception):

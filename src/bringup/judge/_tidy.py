@@ -21,13 +21,18 @@ FIRST_ADDRESS = 0x10000
 def tidy(text: str) -> str:
     """Return `text` without the judge's frames, with short paths, and addresses counted from the lowest in it."""
     text = HARNESS_FRAME.sub("", EXTENSION_LIST.sub("", text))
-    text = PATH.sub(lambda match: LIBRARY.sub("", match.group()), text)
+    text = PATH.sub(lambda match: short_path(match.group()), text)
     text = THREAD.sub(r"\1", text)
     found = [int(match, 16) for match in ADDRESS.findall(text)]
     if not found:
         return text
     base = min(found) & ~0xFFF  # alignment within a page is kept, and so are distances
     return ADDRESS.sub(lambda match: hex(int(match.group(), 16) - base + FIRST_ADDRESS), text)
+
+
+def short_path(path: str) -> str:
+    """A file's path from the folder on that packages are installed in."""
+    return LIBRARY.sub("", path)
 
 
 def last_line(text: str) -> str:
