@@ -105,6 +105,16 @@ def test_who_decides_what_stays_was_given_all_data(
     assert ended.header["given"] == [wanted]
 
 
+@pytest.mark.parametrize("moved", [0, 1])
+def test_what_nobody_decides_about_stays_where_it_was(bench: Bench, moved: int) -> None:
+    x, _ = bench.begin(NUMBERS, NUMBERS + 1, decides="nobody", kept=[[0, 0, (33,), (1,), 4]])
+    y = bench.alloc(132)
+    bench.copy(flat(x, "float32", 33), flat(y, "float32", 33))
+    bench.copy(flat(x, "float32", 1, moved), flat(y, "float32", 1))
+    ended = bench.end((y, 132), outputs=[output(0, "float32", (33,), (1,))])
+    assert ended.header["given"] == [not moved]
+
+
 @pytest.mark.parametrize("brings", [False, True])
 def test_a_copy_of_a_part_brings_what_it_has(bench: Bench, brings: bool) -> None:
     """What was copied after a kernel has looked is nobody's to leave."""

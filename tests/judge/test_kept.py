@@ -20,7 +20,8 @@ LEAVING = {"index_copy", "index_add", "masked_fill", "scatter", "scatter_reduce"
         ("arguments", True, False, ""),
         ("arguments", False, False, ALONE),
         ("arguments", True, True, MOVED),
-        ("copies", False, True, ""),
+        ("copies", True, True, ""),
+        ("copies", False, True, MOVED),
         ("copies", True, False, LEFT),
         ("nothing", True, True, MOVED),
         ("nothing", True, False, LEFT),
@@ -31,8 +32,8 @@ def test_by_operator(keeps: str, given: bool, result: bool, said: str) -> None:
 
 
 def test_bits_of_another_dtype_are_no_cast() -> None:
-    assert kept("copies", False, result=True, cast=False) == ""
-    assert kept("copies", False, result=True, cast=True) == MOVED
+    assert kept("copies", True, result=True, cast=False) == ""
+    assert kept("copies", True, result=True, cast=True) == MOVED
 
 
 @pytest.mark.parametrize("suite", ["opinfo", "aten"])

@@ -203,6 +203,21 @@ def test_what_stays_is_not_for_who_has_less(tmp_path: Path, body: str) -> None:
         torch.index_copy(X.to("vpe"), 0, INDEX.to("vpe"), SOURCE.to("vpe"), out=out)
 
 
+@pytest.mark.parametrize("moves", [False, True])
+def test_where_nothing_is_to_be_done_all_stays_where_it_was(tmp_path: Path, moves: bool) -> None:
+    """Of an index without elements no kernel is asked; but copies do not lay elements down otherwise."""
+    out = torch.zeros(40).to("vpe")
+    body = "out[:20].copy_(self[20:])" if moves else ""
+    with enabled(tmp_path, "index_copy.out", COPY.replace("BODY", body)):
+        for _ in range(2):  # of a guest, and by its tape
+            if moves:
+                with refused("or copies have put others there"):
+                    torch.index_copy(X.to("vpe"), 0, INDEX[:0].to("vpe"), SOURCE[:0].to("vpe"), out=out)
+            else:
+                torch.index_copy(X.to("vpe"), 0, INDEX[:0].to("vpe"), SOURCE[:0].to("vpe"), out=out)
+                assert torch.equal(out.cpu(), X)
+
+
 @pytest.mark.parametrize("writes", [True, False])
 def test_running_statistics_are_written_in_training(tmp_path: Path, writes: bool) -> None:
     x, mean, var = torch.randn(2, 1, 20), torch.zeros(1), torch.ones(1)

@@ -246,13 +246,12 @@ class Execution:
 
     def _feeding(self, inputs: Sequence[tuple[int, int]]) -> Feeding:
         """What is known before the call; `inputs`: the addresses of storages, and bytes of each."""
-        mode, decides = self.mode, self.mode.get("decides")
-        kept = next(iter(mode.get("kept", ()) if decides == "data" else ()), None)
+        mode = self.mode
         return Feeding(
             lambda base: self.memory.at(base).written_by,
             {block.base for block in self.memory if block.data},
-            Origins(inputs, kept),
-            decides=decides,
+            Origins(inputs, next(iter(mode.get("kept", ())), None)),
+            decides=mode.get("decides"),
             choosing=mode.get("choosing", ()), sought=mode.get("sought", ()), operands=mode.get("operands", ()),
         )  # fmt: skip
 

@@ -110,8 +110,8 @@ def asked(by: Map) -> bool:
     return not ((by & np.uint8(WRITER | ASKED)) == INPUT).any()
 
 
-Decides = Literal["data", "launch"]
-"""What a kernel must have been given that finds out what stays: what decides on it, or the memory alone."""
+Decides = Literal["data", "launch", "nobody"]
+"""What a kernel must have been given that finds out what stays: what decides on it, the memory alone, or nothing."""
 
 
 class Feeding:
@@ -208,4 +208,4 @@ class Feeding:
     def stays(self, storage: int, extent: Extent) -> bool:
         """Whether each byte of a tensor that is an argument's may stay: a kernel was asked, and it is where it was."""
         by = self._map_of(storage)
-        return asked(codes(by, *extent)) and self.origins.stay(storage, by, extent)
+        return (self._decides == "nobody" or asked(codes(by, *extent))) and self.origins.stay(storage, by, extent)

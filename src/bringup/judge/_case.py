@@ -235,6 +235,11 @@ class CaseJudge(Comparison):
         """What this call leaves as an argument has it."""
         return keeps_in_call(self.operator.keeps, self.operator.name, self.args, self.kwargs)
 
+    @property
+    def empty(self) -> bool:
+        """Whether a tensor among the arguments that is not there for a result has no elements."""
+        return any(not tensor.numel() and not self.is_out(number) for number, (_, tensor) in enumerate(self.tensors))
+
     def least_bytes(self) -> int:
         """Bytes of the call's arguments and results: what must be moved at least."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self._known)

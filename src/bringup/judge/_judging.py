@@ -19,7 +19,7 @@ from bringup.judge._comparison import Expected
 from bringup.judge._compile_log import explained
 from bringup.judge._device_modes import device_modes
 from bringup.judge._exchange import Exchange
-from bringup.judge._keeping import DECIDES
+from bringup.judge._keeping import stays_in_place, who_decides
 from bringup.judge._others import CRASHES, different, look_on, sorts
 from bringup.judge._outcome import Outcome
 from bringup.judge._plain_outs import with_plain_outs
@@ -304,11 +304,11 @@ class Judging:
             "writable": writable,
             "arguments": case.placed() if in_order else None,
             "elements": case.elements() if whole else None,
-            "decides": DECIDES.get(case.keeps),
+            "decides": who_decides(case.keeps, empty=case.empty),
             "sought": case.sought(),
             "choosing": case.choosing(),
             "operands": case.operands(),
-            "kept": case.operands()[:1],
+            "kept": case.operands()[:1] if stays_in_place(case.keeps) else [],
             "readable": case.readable,
             "results": case.result_sizes if in_order else [],
             "profile": self.job.report.profile,

@@ -28,8 +28,18 @@ _ALWAYS = dict.fromkeys(
 )  # fmt: skip
 _SAID = {**_TRAINING, **_STATISTICS, **_ALWAYS}
 _PLACE = 5  # of that argument, in all of them
-DECIDES: Mapping[Keeps, Decides] = {"elements": "data", "arguments": "launch"}
-"""What a kernel must have been given that finds out what stays: all data of the call, or the memory alone."""
+
+
+def who_decides(keeps: Keeps, *, empty: bool) -> Decides | None:
+    """What a kernel must have been given that finds out what stays; None where nothing may.
+
+    Args:
+        keeps: what the call leaves.
+        empty: whether a tensor of it that may be read has no elements: then there is nothing to find out.
+    """
+    if keeps == "nothing":
+        return None
+    return "nobody" if empty or keeps == "copies" else "data" if keeps == "elements" else "launch"
 
 
 def deciding(tensors: Sequence[Any]) -> list[Any]:
@@ -40,6 +50,11 @@ def deciding(tensors: Sequence[Any]) -> list[Any]:
     """
     others = tensors[1:] if len(tensors) < 3 else tensors[1:-1]
     return [one for one in others if not one.is_floating_point() and not one.is_complex()]
+
+
+def stays_in_place(keeps: Keeps) -> bool:
+    """Whether what no kernel wrote is the first operand's, each element where it was."""
+    return keeps in ("elements", "copies")
 
 
 def keeps_in_call(keeps: Keeps, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Keeps:

@@ -99,9 +99,8 @@ def _one(
     if not (left or odd) or case.is_alias(path):
         return None
     keeps = case.keeps
-    empty = any(not tensor.numel() and not case.is_out(number) for number, (_, tensor) in enumerate(case.tensors))
     cast = one["dtype"] not in {str(tensor.dtype).removeprefix("torch.") for _, tensor in case.tensors[:1]}
-    said = kept(keeps, given or empty, result=bool(odd), cast=cast)
+    said = kept(keeps, given, result=bool(odd), cast=cast)
     return cheated(GUARD, f"{path}: {said}") if said else None
 
 
@@ -110,13 +109,13 @@ def kept(keeps: Keeps, given: bool, *, result: bool, cast: bool) -> str:
 
     Args:
         keeps: what the operator leaves as an argument has it.
-        given: whether a kernel was given the memory, and what decides, or nothing is to be done, for a tensor has no
-            elements.
+        given: whether a kernel was given the memory, and what decides, or there is nothing to be done; and whether each
+            is where it was.
         result: whether they were copied there; else they are what an argument held that may be written.
         cast: whether the first argument has another dtype than the tensor that they are in, where they are other
             numbers then.
     """
-    if keeps == "copies" and result and not cast:
+    if keeps == "copies" and result and not cast and given:
         return ""
     if keeps == "elements" or (keeps == "arguments" and not result):
         return "" if given else ALONE

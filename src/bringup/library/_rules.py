@@ -62,13 +62,12 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
     answer = tape.answer
     given, regions = dict(call.views()), len(call.regions)
     written = {id(tensor) for tensor in call.written}
-    empty = any(not tensor.numel() for place, tensor in enumerate(call.tensors) if place not in call.unread)
 
     dtypes = {tensor.dtype for tensor in call.tensors[:1]}
 
     def found(view: View, held: str) -> Result:
         cast = view.dtype not in dtypes
-        return Result(view, held, kept(keeps, empty or room.stays(view), result=True, cast=cast))
+        return Result(view, held, kept(keeps, room.stays(view), result=True, cast=cast))
 
     own = {view for place, view in given.items() if id(call.tensors[place]) in written}
     asked = []
@@ -83,7 +82,7 @@ def check_writers(tape: Tape, call: Call, room: Room, keeps: Keeps) -> None:
         if given.get(place) != view:  # an argument that was resized, or lies elsewhere, is a result like any other
             asked.append(found(view, UNWRITTEN))
         elif id(call.tensors[place]) in written:
-            asked.append(found(view, kept(keeps, empty or room.stays(view), result=False, cast=False)))
+            asked.append(found(view, kept(keeps, room.stays(view), result=False, cast=False)))
     # Of what the call may not write nothing is followed: it is as it was.
     asked = [one for one in asked if room.follows(one.view.region) or one.held == UNWRITTEN]
     if odd := trace.odd(asked, room.codes_of):

@@ -25,7 +25,7 @@ from bringup.device.origins import Extent, Origins
 from bringup.device.reach import filled, reaches_beyond
 from bringup.device.seeds import SEED
 from bringup.device.wire import Malformed
-from bringup.judge._keeping import DECIDES, deciding, keeps_in_call
+from bringup.judge._keeping import deciding, keeps_in_call, stays_in_place, who_decides
 from bringup.judge._must_read import UNDECIDED, Sought, must_read
 from bringup.judge._processes import JudgeFault
 from bringup.judge.calling import CallFailed
@@ -44,6 +44,7 @@ from bringup.library._trace import Trace
 from bringup.library._witness import Contradicted
 from bringup.library.errors import GuestFailed
 from bringup.library.schemas import WRITES_UNSAID, Schema, operator
+from bringup.operators import Keeps
 
 if TYPE_CHECKING:
     from bringup.judge import in_use
@@ -141,9 +142,9 @@ class SealedWrapper:
         room = Room(call.regions, call.shown, call.may_write, trace)
         room.reads_arguments = self._reads.arguments
         keeps = keeps_in_call(rule.keeps, self._overload, *call.given)
-        decides = DECIDES.get(keeps) if trace is not None else None
+        decides = who_decides(keeps, empty=call.empty) if trace is not None else None
         if decides is not None or self._reads.nbytes > 0:
-            room.feeding = self._feeding(call, room, decides)
+            room.feeding = self._feeding(call, room, decides, keeps)
         room.seed = seed
         moving = _rules.Moving(self._overload, len(call.tensors), functools.cache(lambda: self._rearranges(call)))
 
@@ -176,14 +177,14 @@ class SealedWrapper:
             self._store.keep(call.key, tape)
         return result
 
-    def _feeding(self, call: Call, room: Room, decides: Decides | None) -> Feeding:
+    def _feeding(self, call: Call, room: Room, decides: Decides | None, keeps: Keeps) -> Feeding:
         """What is known of a call before it is done."""
 
         def told(views: Iterable[View]) -> list[tuple[int, Extent]]:
             return [(view.region, view.bytes()) for view in views]
 
         sought = self._sought(call.given)
-        first = call.kept() if decides == "data" else None
+        first = call.kept() if decides is not None and stays_in_place(keeps) else None
         sizes = enumerate(region.numel() for region in call.regions)
         return Feeding(
             room.codes_of,

@@ -212,6 +212,11 @@ class Call:
         """Its tensors that hold what it may read, in order."""
         return [tensor for place, tensor in enumerate(self.tensors) if place not in self.unread]
 
+    @property
+    def empty(self) -> bool:
+        """Whether one of these has no elements."""
+        return any(not tensor.numel() for tensor in self.operands())
+
     def kept(self) -> View | None:
         """Where the tensor is whose elements some operators leave, the first one; None if it has no element."""
         found = self.views_of(self.operands()[:1])
