@@ -20,6 +20,20 @@ _SUCCESSOR = re.compile(r"(\^[\w]+)(?:\(([^)]*)\))?")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _WORD = re.compile(r"[\w.]*", re.ASCII)
 _MARK = "\N{SECTION SIGN}"  # no character that a word of the text can hold
+# What of an operation's dictionary is its own. All else is anybody's, whatever its name, and says nothing to MLIR.
+_OWN: dict[str, frozenset[str]] = {
+    "tt.dot_scaled": frozenset({"lhs_k_pack", "rhs_k_pack"}),
+    "tt.expand_dims": frozenset({"axis"}),
+    "tt.extern_elementwise": frozenset({"symbol"}),
+    "tt.gather": frozenset({"axis"}),
+    "tt.make_range": frozenset({"start", "end"}),
+    "tt.map_elementwise": frozenset({"pack"}),
+    "tt.print": frozenset({"hex", "isSigned"}),
+    "tt.reduce": frozenset({"axis"}),
+    "tt.scan": frozenset({"axis", "reverse"}),
+    "tt.trans": frozenset({"order"}),
+}
+_ROUNDINGS = {"to_nearest_even": "rtne", "toward_zero": "rtz", "downward": "", "upward": "", "to_nearest_away": ""}
 _BINARY_FLAGS = {"scf.for", "scf.while", "scf.if"}
 _RETURNS = (
     "tt.return",
@@ -111,11 +125,13 @@ def _cut_loc(line: str) -> tuple[str, str]:
     return line, ""
 
 
-def _attr_dict(text: str) -> dict[str, str]:
-    attrs = {}
+def _attr_dict(name: str, text: str) -> dict[str, str]:
+    """What a dictionary says of an operation of this name."""
+    attrs, own = {}, _OWN.get(name, frozenset())
     for item in _split(text):
         key, _, value = item.partition(" = ")
-        attrs[key.strip().strip('"')] = value.strip()
+        if (key := key.strip().strip('"')) in own:
+            attrs[key] = value.strip()
     return attrs
 
 
@@ -292,13 +308,9 @@ class _Reader:
         return block[0]
 
     def trailing(self, op: Op) -> None:
-        """What follows the closing brace of the last region: attributes and the location."""
-        line, loc = _cut_loc(self.lines[self.at - 1])
+        """What follows the closing brace of the last region: the location, beside attributes that are anybody's."""
+        _, loc = _cut_loc(self.lines[self.at - 1])
         op.loc = loc or op.loc
-        at = line.find("{")
-        if at >= 0 and line.endswith("}"):
-            for key, value in _attr_dict(line[at + 1 : -1]).items():
-                op.attrs.setdefault(key, value)  # anybody's, beside what the operation says of itself
 
     def structured(self, op: Op, body: str) -> list[Type]:
         if op.name == "scf.if":
@@ -354,7 +366,7 @@ class _Reader:
         end = _close(body, 0)
         op.operands = [self.value(name) for name in _SSA.findall(body[:end])]
         if (at := body.find("<{", end)) >= 0:
-            op.attrs = _attr_dict(body[at + 2 : body.index("}>", at)])
+            op.attrs = _attr_dict(op.name, body[at + 2 : body.index("}>", at)])
         op.regions.append(self.region(op, []))
         line, loc = _cut_loc(self.lines[self.at - 1])
         op.loc = loc or op.loc
@@ -386,12 +398,16 @@ class _Reader:
         op.operands = [self.value(name) for name in _SSA.findall(masked)]
         op.attrs = dict(_WORD_ATTR.findall(masked))
         if attrs:
-            op.attrs.update(_attr_dict(attrs))
+            op.attrs.update(_attr_dict(op.name, attrs))
         if '"' in rest:
             op.attrs["text"] = self.shown(rest[rest.index('"') + 1 : rest.rindex('"')])
         bare = _SSA.sub("", masked).strip(" ,")
         if bare:
             op.attrs["bare"] = bare
+            if op.name.startswith("arith.") and (word := bare.split()[0]) in _ROUNDINGS:
+                if not _ROUNDINGS[word]:
+                    raise ParseError(f"{op.name} {word}: numbers are rounded to nearest even, or toward_zero")
+                op.attrs["rounding"] = _ROUNDINGS[word]
         if op.name == "tt.call":
             op.attrs["callee"] = self.shown(rest[1 : rest.index("(")].strip('"'))
         return self.result_types(op, types.strip())

@@ -196,7 +196,7 @@ def _resize(signed: bool) -> Callable[[Lanes, Op, list[V], Call], V]:
 def _float_to_float(lanes: Lanes, op: Op, args: list[V], call: Call) -> V:
     (value,) = args
     elem = op.result.type.elem
-    towards_zero = op.attrs.get("rounding", op.attrs.get("roundingmode", "rtne")) in ("rtz", "toward_zero")
+    towards_zero = op.attrs.get("rounding") == "rtz"
     if elem == "f64":
         wide = lanes.widen(value)
         return wide if wide.elem == "f64" else lanes.cast("fpext", wide, "f64")
