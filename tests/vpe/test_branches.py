@@ -96,3 +96,26 @@ module {
 
 def test_a_constant_truth_value_is_extended_by_its_sign() -> None:
     assert run(TRUTH, 0)[:2].tolist() == [-1, 2]
+
+
+@triton.jit
+def k_merged(x, o, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    one, other = tl.load(x + i), tl.load(x + N + i)
+    if n == 5:
+        tl.store(o + i, one + 1.0)
+        return
+    if n == 4:
+        tl.store(o + i, other + 1.0)
+        return
+    tl.store(o + i, one + other)
+
+
+@pytest.mark.usefixtures("pe64")
+@pytest.mark.parametrize("n", [5, 4, 3])
+def test_blocks_that_are_merged_take_tensors(n: int) -> None:
+    """MLIR makes one block of the first two, and hands over which tensor it is."""
+    x, o = torch.randn(128), torch.zeros(64)
+    one, other = x.split(64)
+    k_merged[(1,)](x, o, n, N=64)
+    assert torch.equal(o, {5: one + 1, 4: other + 1, 3: one + other}[n])

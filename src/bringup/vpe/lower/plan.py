@@ -73,6 +73,7 @@ class Plan:
         self._ops: list[Op] = []
         self._block_of: dict[Op, Block] = {}
         for block in func.blocks:
+            self.materialised.update(value for value in block.args if value.type.is_tensor)  # branches hand them over
             self._forward(block, 0)
         for op in reversed(self._ops):
             for value in op.results:
