@@ -43,3 +43,8 @@ def ttir(kernel: Any) -> str:
 )
 def test_they_tell_what_pointers_tell(kernel: Any, wanted: list[list[Any]]) -> None:
     assert flows_of(ttir(kernel)) == wanted
+
+
+@pytest.mark.parametrize("visibility", ["", "private "])
+def test_a_text_without_a_kernel_tells_all(visibility: str) -> None:
+    assert flows_of(f"module {{\ntt.func {visibility}@k(%x: !tt.ptr<f32>) {{\ntt.return\n}}\n}}\n") is None

@@ -38,8 +38,6 @@ def compile_ttir(ttir: str, options: Any) -> tuple[bytes, str, int]:
     except ParseError as error:
         text = f"vpe cannot read this TTIR: {error}"
         raise VpeCompileError(text, f"{text}\n{ttir}") from None
-    if sum(func.public for func in module.funcs.values()) != 1:
-        raise VpeCompileError("the text holds more than one kernel, or none")
     read = [value.type.elem == "ptr" for value in module.kernel.args]
     told = getattr(options, "signature", None)
     if told is not None and read != [kind.startswith("*") for kind in told]:

@@ -188,6 +188,8 @@ class _Reader:
                 if func.name in funcs:  # of another module within this one
                     raise ParseError(f"two functions are called '{func.name}'")
                 funcs[func.name] = func
+        if sum(func.public for func in funcs.values()) != 1:
+            raise ParseError("the text holds more than one kernel, or none")
         return Module(funcs, self.locs, text)
 
     def func(self, line: str) -> Func:
