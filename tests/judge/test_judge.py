@@ -421,9 +421,30 @@ async def test_what_ends_a_judge_twice_is_told(pool: Bench) -> None:
     assert (await judged(pool, DOUBLE)).kind == "passed"
     verdict = await ended()
     assert verdict.kind == "untested"
-    assert re.fullmatch(r"the judge's process was lost: Segmentation fault( in \S+ \(\S+:\d+\),?){8}", verdict.summary)
-    assert " in _exchange (bringup/judge/" in verdict.summary  # our own frames tell which of PyTorch's functions it was
+    said = r"the judge's process was lost: Segmentation fault( in \S+ \(\S+:\d+\),?){2,8}"
+    assert re.fullmatch(said, verdict.summary)
+    assert " (bringup/judge/" in verdict.summary  # our own frames tell which of PyTorch's functions it was
     assert verdict.environment is not None  # its seed, with which it is seen again
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wanted", [None, 77])
+async def test_another_process_draws_other_calls(pool: Bench, wanted: int | None) -> None:
+    """One of those drawn may have ended the first one; but where somebody asked for a seed it is that."""
+    job = pool.template.job(Candidate(source=DOUBLE), get_suite("tiny").operator("double"), fresh_seed=wanted)
+    assert (await judged(pool, DOUBLE)).kind == "passed"
+    killed: list[int] = []
+
+    def kill(*_: object) -> None:
+        if not killed:
+            killed.append(pool._slots[0].pid)
+            os.kill(killed[0], signal.SIGSEGV)
+
+    verdict = await pool.judge(job, kill)
+    assert verdict.kind == "passed"
+    assert verdict.environment is not None
+    assert (verdict.environment.fresh_seed == job.fresh_seed) is (wanted is not None)
+    assert any("was lost (Segmentation fault in" in reason for reason in verdict.environment.skipped)
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -105,19 +106,21 @@ class JudgePool:
     ) -> Answer | Verdict:
         """What a referee says to `work`, which judges by `job`; a verdict where no referee outlives it."""
         operator = work.operator if isinstance(work, JudgeJob) else work.judge.operator
-        assignment = self._assignment(work).model_copy(
-            update={"progress": progress is not None, "tapes": tapes, "environment": self._environment(job, operator)}
-        )
+        tries = [job, job.drawn_anew()]  # a drawn call that ends a kernel of PyTorch's own says nothing of a candidate
+        assignments = []
+        for one in tries:
+            more = {"progress": progress is not None, "tapes": tapes, "environment": self._environment(one, operator)}
+            assignments.append(self._assignment(_under(work, one.fresh_seed)).model_copy(update=more))
         try:
-            return await self._run(assignment, progress, f"{operator.suite}:{operator.name}")
+            return await self._run(assignments, progress, f"{operator.suite}:{operator.name}")
         except SlotLost as lost:
             # no candidate reaches that process: what ends it twice (no memory, say) is no verdict on any
             summary = f"the judge's process was lost: {lost}"
-            return Verdict(kind="untested", summary=summary, environment=self._environment(job, operator))
+            return Verdict(kind="untested", summary=summary, environment=self._environment(tries[-1], operator))
 
     async def replay(self, job: ReplayJob) -> Replayed:
         """Run a tape; see `Judge.replay`."""
-        answer = await self._run(self._assignment(job), None)
+        answer = await self._run([self._assignment(job)] * 2, None)
         assert answer.replayed is not None
         return answer.replayed
 
@@ -128,23 +131,26 @@ class JudgePool:
         found.knows(operator)
         return found
 
-    async def _run(self, assignment: Assignment, progress: Progress | None, operator: str = "") -> Answer:
-        """Have the next free referee do a job; a second one where the first is lost. Raises SlotLost."""
+    async def _run(self, tries: Sequence[Assignment], progress: Progress | None, operator: str = "") -> Answer:
+        """Have the next free referee do a job; the next one of `tries` where it is lost. Raises SlotLost."""
         await self._start()
         assert self._free is not None
         await self._free.acquire()
         slot = self._take(operator)
         log = self._parents["referee"].log  # where the stacks of those that crash are
         try:
-            for last in (False, True):
+            before = ""
+            for number, assignment in enumerate(tries, start=1):
                 begin = log_size(log)
                 try:
-                    return await slot.run(assignment, progress)
+                    answer = await slot.run(assignment, progress)
+                    return _told(answer, before)
                 except SlotLost as lost:
+                    before = crash_said(log, begin) or str(lost)
                     slot = await self._replace(slot)
                     slot.knows(operator)
-                    if last:
-                        raise SlotLost(crash_said(log, begin) or lost) from lost
+                    if number == len(tries):
+                        raise SlotLost(before) from lost
             raise AssertionError("unreachable")
         except JudgeFault as fault:
             slot.broken = True
@@ -284,3 +290,20 @@ class JudgePool:
             await parent.close()
         with contextlib.suppress(OSError):
             self._directory.close()
+
+
+def _under(work: JudgeJob | MeasureJob, fresh_seed: int) -> JudgeJob | MeasureJob:
+    """The same work, whose guards draw with this seed."""
+    if isinstance(work, MeasureJob):
+        return work.model_copy(update={"judge": _under(work.judge, fresh_seed)})
+    return work.model_copy(update={"fresh_seed": fresh_seed})
+
+
+def _told(answer: Answer, lost: str) -> Answer:
+    """An answer whose verdict says how the process before this one was lost; "" where none was."""
+    verdict = answer.verdict
+    if not lost or verdict is None or verdict.environment is None:
+        return answer
+    skipped = {**verdict.environment.skipped, f"calls in which the judge's process was lost ({lost})": 1}
+    environment = verdict.environment.model_copy(update={"skipped": skipped})
+    return answer.model_copy(update={"verdict": verdict.model_copy(update={"environment": environment})})

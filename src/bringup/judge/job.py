@@ -45,6 +45,7 @@ class JudgeJob(Record):
     cases: dict[str, tuple[int, ...] | None]  # by dtype the indices of the cases; None: all of them
     seed: int = 0  # of the cases
     fresh_seed: int = Field(ge=0)  # of the guards that draw; never `seed`
+    drawn: bool = Field(default=False, exclude=True)  # whether nobody asked for this one, and another will do
     guards: tuple[str, ...] = IDS
     limits: JudgeLimits = JudgeLimits()
     compile_for: tuple[str, ...] = ()  # toolchains that must also compile every kernel
@@ -63,6 +64,10 @@ class JudgeJob(Record):
         for spec in specs:
             gpu_target(spec)  # raises ValueError
         return specs
+
+    def drawn_anew(self) -> JudgeJob:
+        """The same under another seed of the guards, where nobody asked for this one."""
+        return self.model_copy(update={"fresh_seed": _drawn(self.seed)}) if self.drawn else self
 
     @property
     def digest(self) -> str:
@@ -175,6 +180,7 @@ class JobTemplate:
             cases=dict(cases),
             seed=seed,
             fresh_seed=self._fresh_seed(fresh_seed, seed),
+            drawn=fresh_seed is None and self.config.fresh_seed is None,
             guards=tuple(guard for guard in guards_but(without_guards) if guard in self.guards),
             limits=limits or self.config.limits,
             compile_for=self.compile_for,
@@ -184,6 +190,9 @@ class JobTemplate:
     def _fresh_seed(self, wanted: int | None, seed: int) -> int:
         """A seed that no candidate can know, unless one is wanted; never the seed of the cases themselves."""
         chosen = self.config.fresh_seed if wanted is None else wanted
-        if chosen is None:
-            chosen = secrets.randbelow(1 << 31)
-        return chosen if chosen != seed else chosen + 1
+        return _drawn(seed) if chosen is None else chosen if chosen != seed else chosen + 1
+
+
+def _drawn(seed: int) -> int:
+    chosen = secrets.randbelow(1 << 31)
+    return chosen if chosen != seed else chosen + 1
