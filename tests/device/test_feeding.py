@@ -9,6 +9,7 @@ from bringup.device import feeding
 from bringup.device.feeding import (
     Fed,
     Feeding,
+    Told,
     ask,
     asked,
     check_parts,
@@ -24,6 +25,9 @@ from bringup.device.wire import Malformed
 from bringup.vpe.memory import ASKED, COPIED, INPUT, LAUNCHED, SPREAD, UPLOADED
 
 DATA = 7  # the address of an argument's storage, of 16 bytes
+
+
+WORD = (0, 8, (1,), (1,))  # the first one of a storage
 
 
 def argument() -> np.ndarray:
@@ -47,9 +51,12 @@ def test_parts_add_up() -> None:
 def test_parts_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeding, "MOST_PARTS", 40)
     feds = [Fed(frozenset(), {DATA: part(place)}) for place in range(3)]
-    check_parts([*feds[:2], feds[0]])  # one that two storages have counts once
+    told = [Told(fed) for fed in feds]
+    check_parts([*told[:2], told[0]])  # one that two storages have counts once
     with pytest.raises(Malformed, match="in more places than can be followed"):
-        check_parts(feds)
+        check_parts(told)
+    with pytest.raises(Malformed, match="in more places than can be followed"):
+        check_parts([*told[:2], Told(Fed(), part(0))])  # where it was told, too
 
 
 def test_gaps_between_elements_are_no_data() -> None:
@@ -103,6 +110,100 @@ def test_of_two_arguments_in_one_storage_one_is_enough(elements: tuple[int, int]
     call = Feeding(codes.__getitem__, [DATA], Origins([(DATA, 16)]), operands=operands)
     call.copied(DATA, (offset, 4, (count,), (1,)), buffer, (0, 4, (count,), (1,)))
     codes[buffer][:] = INPUT | COPIED
-    call.launched([(found, [buffer])])
+    call.launching([(found, [buffer])])
     codes[found][:] = LAUNCHED
-    assert call.enough(found) is wanted
+    call.launched()
+    assert call.enough(found, WORD) is wanted
+
+
+class Reading:
+    """A call of two arguments on which a number hangs that is read, and the storages of its own."""
+
+    DATA, OTHER = 7, 5
+
+    def __init__(self, exact: bool) -> None:
+        self.codes = {self.DATA: argument(), self.OTHER: argument()}
+        whole = [(base, (0, 4, (4,), (1,))) for base in (self.DATA, self.OTHER)]
+        origins = Origins([(self.DATA, 16), (self.OTHER, 16)])
+        self.call = Feeding(self.codes.__getitem__, [self.DATA, self.OTHER], origins, sought=whole, exact=exact)
+
+    def launch(self, storage: int, *others: int, at: slice = slice(None)) -> None:
+        self.codes.setdefault(storage, np.zeros(16, np.uint8))
+        for one in others:
+            self.codes.setdefault(one, np.zeros(16, np.uint8))
+        self.call.launching([(storage, others)])
+        self.codes[storage][at] = LAUNCHED
+        self.call.launched()
+        assert set(np.unique(self.codes[storage])) <= {0, LAUNCHED}
+
+    def copy(self, source: int, target: int, at: int = 0, to: int = 0) -> None:
+        self.codes.setdefault(target, np.zeros(16, np.uint8))
+        self.call.copied(source, (at, 8, (1,), (1,)), target, (to, 8, (1,), (1,)))
+        self.codes[target][to : to + 8] = self.codes[source][at : at + 8] | COPIED
+
+    def reads(self, storage: int, offset: int = 0) -> bool:
+        return self.call.enough(storage, (offset, 8, (1,), (1,)))
+
+
+FLAG, ROOM = 20, 21
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_number_is_whose_who_wrote_it_last(exact: bool) -> None:
+    """A kernel that was given all, and another that writes over what it has found: the first one decides nothing."""
+    call = Reading(exact)
+    call.launch(FLAG, 7, 5)
+    call.launch(FLAG)
+    assert call.reads(FLAG) is not exact  # where nobody says which bytes a launch writes, either may have
+
+
+def test_nor_by_way_of_another_storage() -> None:
+    call = Reading(exact=True)
+    call.launch(ROOM, 7, 5)
+    call.launch(ROOM)
+    call.launch(FLAG, ROOM)
+    assert not call.reads(FLAG)
+
+
+def test_a_kernel_that_adds_to_what_is_there_knows_it() -> None:
+    call = Reading(exact=True)
+    call.launch(FLAG)  # zeros
+    call.launch(FLAG, FLAG, 7, 5)  # an atomic sum
+    assert call.reads(FLAG)
+
+
+def test_two_kernels_after_each_other() -> None:
+    call = Reading(exact=True)
+    call.launch(ROOM, 7, at=slice(0, 8))
+    call.launch(ROOM, 5, at=slice(8, 16))
+    call.launch(FLAG, ROOM)
+    assert call.reads(FLAG)
+
+
+@pytest.mark.parametrize("offset", [0, 8])
+def test_each_number_of_a_storage_is_its_own(offset: int) -> None:
+    call = Reading(exact=True)
+    call.launch(FLAG, 7, 5, at=slice(0, 8))
+    call.launch(FLAG, at=slice(8, 16))
+    assert call.reads(FLAG, offset) is (offset == 0)
+
+
+@pytest.mark.parametrize("at", [0, 8])
+def test_copies_bring_what_they_take(at: int) -> None:
+    call = Reading(exact=True)
+    call.launch(ROOM, 7, 5, at=slice(0, 8))
+    call.launch(ROOM, at=slice(8, 16))
+    call.launch(FLAG, 7, 5)
+    call.copy(ROOM, FLAG, at=at)
+    assert call.reads(FLAG) is (at == 0)
+
+
+def test_a_kernel_that_writes_nothing_changes_nothing() -> None:
+    call = Reading(exact=True)
+    call.launch(FLAG, 7, 5)
+    call.launch(FLAG, at=slice(0, 0))
+    assert call.reads(FLAG)
+    call = Reading(exact=True)
+    call.launch(FLAG)
+    call.launch(FLAG, 7, 5, at=slice(0, 0))
+    assert not call.reads(FLAG)

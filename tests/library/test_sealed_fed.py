@@ -77,9 +77,9 @@ def kernel_norm(x_ptr, out_ptr, mean_ptr, rstd_ptr, ran_mean_ptr, ran_var_ptr, n
 EQUAL = """
 def wrapper(self, other):
     n = self.numel()
-    flag = torch.empty(1, dtype=torch.int64, device=self.device)
+    flag = torch.empty(8, dtype=torch.int64, device=self.device)
     BODY
-    return flag.item() == 0
+    return flag[0].item() == 0
 """
 SELECT = """
 def wrapper(self, mask):
@@ -120,7 +120,7 @@ BESIDE_ONE = """x, y = (torch.empty(n + 1, dtype=self.dtype, device=self.device)
     for one, given in ((x, self), (y, other)):
         kernel_number[(1,)](one, one, 3)
         one[1:].copy_(given)
-    a, b = torch.empty_like(flag), torch.empty_like(flag)
+    a, b = torch.empty_like(flag[:1]), torch.empty_like(flag[:1])
     a.copy_(x[:1])
     b.copy_(y[:1])
     kernel_differ[(1,)](a, b, flag, 1, BLOCK=64)"""
@@ -143,6 +143,11 @@ PART = """few = torch.empty_like(index)
     few[:1].copy_(index[:1])
     kernel_look[(1,)](self, source)
     kernel_put[(1,)](few, source, out, 1, BLOCK=64, enable_scatter_stores=True)"""
+
+WRITTEN_OVER = """kernel_differ[(1,)](self, other, flag, n, BLOCK=64)
+    kernel_number[(1,)](self, flag, 0)"""
+ASKED_IN_VAIN = """kernel_number[(1,)](self, flag, 0)
+    kernel_differ[(1,)](self, other, flag[4:], n, BLOCK=64)"""
 
 X, SOURCE, INDEX = torch.arange(40.0), -torch.arange(1.0, 5.0), torch.tensor([0, 30, 3, 9])
 
@@ -167,7 +172,13 @@ def test_a_truth_value_of_all_that_decides(tmp_path: Path, body: str) -> None:
         assert not torch.equal(both[:40], both[40:])  # of one storage
 
 
-@pytest.mark.parametrize("body", ["kernel_differ[(1,)](self, self, flag, n, BLOCK=64)", FEW, OVER, BESIDE_ONE, NOTHING])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "kernel_differ[(1,)](self, self, flag, n, BLOCK=64)", FEW, OVER, BESIDE_ONE, NOTHING, WRITTEN_OVER,
+        ASKED_IN_VAIN,
+    ],
+)  # fmt: skip
 def test_a_truth_value_of_less(tmp_path: Path, body: str) -> None:
     x, y = torch.arange(40), torch.arange(40) + torch.eye(40, dtype=torch.int64)[7]
     with enabled(tmp_path, "equal", EQUAL.replace("BODY", body)), refused("from all that decides on it"):

@@ -253,6 +253,7 @@ class Execution:
             Origins(inputs, next(iter(mode.get("kept", ())), None)),
             decides=mode.get("decides"),
             choosing=mode.get("choosing", ()), sought=mode.get("sought", ()), operands=mode.get("operands", ()),
+            exact=self.engine.exact,
         )  # fmt: skip
 
     def _told_by(
@@ -304,7 +305,7 @@ class Execution:
         self.account.check_read(writers.size, launched, self.allowance)
         if not self.allowance.read_inputs and (block.brought or block.owner == "input"):
             raise Broken(READS, _BROUGHT)
-        if writers.size and self.feeding is not None and not self.feeding.enough(block.base):
+        if writers.size and self.feeding is not None and not self.feeding.enough(block.base, extent_of(source)):
             raise Broken(READS, UNFED)
         self.account.reads += 1
         self.account.read_bytes += max(writers.size, 1)  # that a read has ended says something, too
@@ -357,8 +358,9 @@ class Execution:
             odd = self.elements.launched(known, recast=bool(launcher.kernel.facts.get("recast")))
             if odd:
                 raise Broken(COPIES, odd)
-        if min(grid) > 0 and self.feeding is not None:
-            self.feeding.launched(self._told_by(launcher.kernel.facts.get("flows"), blocks))
+        feeding = self.feeding if min(grid) > 0 else None
+        if feeding is not None:
+            feeding.launching(self._told_by(launcher.kernel.facts.get("flows"), blocks))
         account = self.account
         account.launches += 1
         account.argument_bytes += sum(map(self._told, (tuple(grid), *values)))
@@ -376,6 +378,8 @@ class Execution:
             launcher.constants,
         )  # fmt: skip
         printed = self.engine.launch(call)
+        if feeding is not None:
+            feeding.launched()
         if printed and sum(map(len, self.printed)) < MOST_PRINTED:
             self.printed.append(printed)
         if not self.engine.exact and min(grid) > 0:

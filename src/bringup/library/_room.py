@@ -226,11 +226,16 @@ class Room:
             if seen is not None and own is not None:
                 own[(seen != 0) & (seen & ~np.uint8(ASKED) != INPUT)] = LAUNCHED
 
-    def feed(self, told: Sequence[tuple[int, Sequence[int]]]) -> None:
-        """A kernel has run; `told`: regions that it may have written, each with those on which that may hang."""
+    @contextlib.contextmanager
+    def feed(self, told: Sequence[tuple[int, Sequence[int]]]) -> Iterator[None]:
+        """A kernel runs; `told`: regions that it may write, each with those on which that may hang."""
         if self.feeding is not None:
             with _refused():
-                self.feeding.launched([one for one in told if one[0] not in self.read_only])
+                self.feeding.launching([one for one in told if one[0] not in self.read_only])
+        yield
+        if self.feeding is not None:
+            with _refused():
+                self.feeding.launched()
 
     def stays(self, what: View) -> bool:
         """Whether each byte of a tensor that is an argument's may be left, as far as kernels were asked."""
@@ -238,7 +243,7 @@ class Room:
 
     def enough(self, what: View) -> bool:
         """Whether what is read of a region was computed from what decides on it."""
-        return self.feeding is None or 0 in what.size or self.feeding.enough(what.region)
+        return self.feeding is None or 0 in what.size or self.feeding.enough(what.region, what.bytes())
 
     def copied(self, source: View, target: View) -> None:
         """What a call may not read it may not read of a copy either."""

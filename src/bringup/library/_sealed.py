@@ -195,6 +195,7 @@ class SealedWrapper:
             sought=told(call.views_of(() if sought is None else sought.by)),
             operands=told(call.views_of(call.operands())),
             followed=room.trace is not None,
+            exact=True,
         )
 
     def _settled(self, call: Call, tapes: Sequence[Tape]) -> bool:

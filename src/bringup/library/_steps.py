@@ -144,14 +144,12 @@ class Launch:
             buffers.append(regions.buffer(region, name))
         one = self.chosen
         profile = one.named.profile
-        launch.run(
-            one.kernel, profile, one.grid, one.named, packed, buffers, regions.budget, profile.judged_threads,
-            silent=True,  # the data of whoever calls are nobody's to show
-        )  # fmt: skip
-        given = self.regions
-        if min(one.grid) > 0:
-            regions.feed(self.told(one))
-        for region in given:
+        with regions.feed(self.told(one) if min(one.grid) > 0 else []):
+            launch.run(
+                one.kernel, profile, one.grid, one.named, packed, buffers, regions.budget, profile.judged_threads,
+                silent=True,  # the data of whoever calls are nobody's to show
+            )  # fmt: skip
+        for region in self.regions:
             regions.launched(region)
 
 

@@ -13,11 +13,12 @@ from typing import Any
 
 # Who wrote a byte, in a map of written bytes: 0 is nobody, every other value counts as written. A launch knows only
 # LAUNCHED, and so does the device in this process, for copies too; the other codes are for owners of maps that tell
-# where bytes came from: SPREAD are bytes of a launch's that a copy has multiplied. COPIED is a flag on the code of the
+# where bytes came from: SPREAD are bytes of a launch's that a copy has multiplied, EARLIER those of launches before the
+# one that runs, as long as it does. COPIED is a flag on the code of the
 # byte that was copied. TAKEN is a flag on a launch's byte from which a copy was made, TURNED one on a byte that came by
 # a copy which changed the order of dimensions, ASKED one on an input's byte that a kernel could have written and has
 # left, given all that decides on it.
-LAUNCHED, INPUT, UPLOADED, SPREAD = 1, 2, 3, 4
+LAUNCHED, INPUT, UPLOADED, SPREAD, EARLIER = 1, 2, 3, 4, 5
 COPIED, TAKEN, TURNED, ASKED = 0x10, 0x20, 0x40, 0x80
 
 
