@@ -9,7 +9,6 @@ from bringup.device import feeding
 from bringup.device.feeding import (
     Fed,
     Feeding,
-    Told,
     ask,
     asked,
     check_parts,
@@ -51,12 +50,16 @@ def test_parts_add_up() -> None:
 def test_parts_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeding, "MOST_PARTS", 40)
     feds = [Fed(frozenset(), {DATA: part(place)}) for place in range(3)]
-    told = [Told(fed) for fed in feds]
-    check_parts([*told[:2], told[0]])  # one that two storages have counts once
+    check_parts([*feds[:2], feds[0]])  # one that two storages have counts once
     with pytest.raises(Malformed, match="in more places than can be followed"):
-        check_parts(told)
+        check_parts(feds)
+    call = Reading(exact=True)
+    call.launch(FLAG, 7, 5)
+    call.launch(ROOM, 7, 5)
+    call.call.freed(ROOM)
+    call.launch(ROOM, 7, 5)
     with pytest.raises(Malformed, match="in more places than can be followed"):
-        check_parts([*told[:2], Told(Fed(), part(0))])  # where it was told, too
+        call.launch(ROOM + 1, 7, 5)  # where it was told counts, too
 
 
 def test_gaps_between_elements_are_no_data() -> None:

@@ -47,13 +47,13 @@ class Told:
 MOST_PARTS = 512 << 20  # bytes of all parts that are kept for a call
 
 
-def check_parts(told: Iterable[Told]) -> None:
-    """Raise Malformed where it takes too much memory to keep what all storages of a call were given."""
-    kept = {
-        id(part): len(part)
-        for one in told for part in (*one.fed.parts.values(), *(() if one.where is None else (one.where,)))
-    }  # fmt: skip
-    if sum(kept.values()) > MOST_PARTS:
+def check_parts(feds: Iterable[Fed], more: int = 0) -> None:
+    """Raise Malformed where it takes too much memory to keep what all storages of a call were given.
+
+    `more`: bytes beside that of parts.
+    """
+    kept = {id(part): len(part) for fed in feds for part in fed.parts.values()}
+    if sum(kept.values()) + more > MOST_PARTS:
         raise Malformed("kernels are given parts of arguments in more places than can be followed")
 
 
@@ -176,6 +176,7 @@ class Feeding:
         # A number that is read was written by who was given what decides, not by who wrote there before.
         self._precise = self._followed and exact and bool(self._sought)
         self._running: list[_Running] = []
+        self._marks = 0  # bytes of what says where it was told
         self._read = False
 
     def _covers(self, argument: int, part: Map) -> bool:
@@ -227,8 +228,22 @@ class Feeding:
 
     def _keep(self, storage: int, told: Iterable[Told]) -> None:
         """Note what is known of a storage, of bytes that there are. Raises Malformed."""
-        self._told[storage] = [one for one in told if one.where is None or one.where.any()]
-        check_parts(one for told in self._told.values() for one in told)
+        found: list[Told] = []
+        for one in told:
+            alike = next((n for n, other in enumerate(found) if _same(one.fed, other.fed)), None)
+            if one.where is None:
+                found.append(one)
+            elif alike is not None and (where := found[alike].where) is not None:
+                found[alike] = replace(one, where=where | one.where)
+            elif one.where.any():
+                found.append(one)
+        for sign, ones in ((-1, self._told.get(storage, [])), (1, found)):
+            self._marks += sign * sum(len(one.where) for one in ones if one.where is not None)
+        self._told[storage] = found
+        if any(one.fed.parts for one in found):
+            check_parts((one.fed for told in self._told.values() for one in told), self._marks)
+        elif self._marks > MOST_PARTS:
+            check_parts((), self._marks)
 
     def launching(self, told: Sequence[tuple[int, Collection[int]]]) -> None:
         """A kernel is about to run; `told`: storages that it may write, each with those on which that may hang.
@@ -273,7 +288,8 @@ class Feeding:
 
     def freed(self, storage: int) -> None:
         """Forget a storage."""
-        self._told.pop(storage, None)
+        self._keep(storage, [])
+        del self._told[storage]
         self.origins.freed(storage)
 
     def enough(self, storage: int, extent: Extent) -> bool:
