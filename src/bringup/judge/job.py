@@ -45,7 +45,7 @@ class JudgeJob(Record):
     cases: dict[str, tuple[int, ...] | None]  # by dtype the indices of the cases; None: all of them
     seed: int = 0  # of the cases
     fresh_seed: int = Field(ge=0)  # of the guards that draw; never `seed`
-    drawn: bool = Field(default=False, exclude=True)  # whether nobody asked for this one, and another will do
+    drawn: bool = False  # whether nobody asked for this one, and another will do
     guards: tuple[str, ...] = IDS
     limits: JudgeLimits = JudgeLimits()
     compile_for: tuple[str, ...] = ()  # toolchains that must also compile every kernel
@@ -72,7 +72,7 @@ class JudgeJob(Record):
     @property
     def digest(self) -> str:
         """SHA-256 of the whole job: the name of its verdict."""
-        return digest(self.model_dump_json())
+        return digest(self.model_dump_json(exclude={"drawn"}))  # by whom its seed was chosen is no part of it
 
     @property
     def patience(self) -> float:
