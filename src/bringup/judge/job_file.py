@@ -55,7 +55,7 @@ def judge_job(job: FileJob) -> JudgeJob:
 
 def question(job: FileJob) -> str:
     """The digest of a job but for the seed that is drawn anew with each: who asks again asks the same."""
-    judged = judge_job(job).model_copy(update={"fresh_seed": 0})
+    judged = judge_job(job).model_copy(update={"fresh_seed": 0, "drawn": False})
     return judged.digest if isinstance(job, JudgeJob) else job.model_copy(update={"judge": judged}).digest
 
 

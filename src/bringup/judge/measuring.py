@@ -62,7 +62,7 @@ class MeasureJob(Record):
     @property
     def digest(self) -> str:
         """SHA-256 of the whole job: the name of what comes of it."""
-        return digest(self.model_dump_json())
+        return digest(self.model_dump_json(exclude={"judge": {"drawn"}}))
 
     @property
     def limits(self) -> JudgeLimits:
